@@ -1,0 +1,218 @@
+#!/usr/bin/env bash
+# Installs everything that Belay needs to be built, tested and checked, with apt.
+# Tried on Debian 12 only; newer Debian and Ubuntu are let through untried, other systems are not.
+#
+# Run it as root or as a user with sudo. A run with nothing to do is quick and changes nothing.
+# Debian 12's hiredis is too old and it has no Valkey. There, hiredis is rebuilt from Debian 13's
+# source package and Valkey's own packages come from bookworm-backports, both from the mirror that
+# apt uses already; apt's own lists and all other packages stay as they are.
+# The Redis and Valkey services are neither started nor enabled: the tests run their own servers.
+set -euo pipefail
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+
+packages=(
+  g++ cmake ninja-build pkg-config git ca-certificates python3
+  libuv1-dev libcli11-dev libgtest-dev libbenchmark-dev lua5.1 liblua5.1-0-dev
+  lua-check clang clang-tidy clang-format shellcheck abigail-tools
+  redis-server redis-sentinel
+)
+services=(redis-server redis-sentinel valkey-server valkey-sentinel)
+hiredis_minimum=1.0
+
+say() { printf 'dependencies: %s\n' "$*"; }
+
+die() {
+  say "$*" >&2
+  exit 1
+}
+
+supported() {
+  case "${ID:-}" in
+    debian) [[ -z "${VERSION_ID:-}" || "${VERSION_ID%%.*}" -ge 12 ]] ;; # testing has no VERSION_ID
+    ubuntu) [[ "${VERSION_ID%%.*}" -ge 24 ]] ;;
+    *) false ;;
+  esac
+}
+
+has_hiredis() { pkg-config --exists "hiredis >= $hiredis_minimum" hiredis_ssl 2>/dev/null; }
+
+# The names of the packages that are not there, one a line. Any Valkey is new enough: its first
+# release is 7.2. A hiredis or Valkey that was installed by other means is as good.
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null |
+    sed -n 's/^installed //p' | sort) || true
+  comm -23 <(printf '%s\n' "${packages[@]}" | sort) <(printf '%s\n' "$installed")
+  has_hiredis || echo libhiredis-dev
+  command -v valkey-server >/dev/null || echo valkey-server
+  command -v valkey-sentinel >/dev/null || echo valkey-sentinel
+  command -v valkey-cli >/dev/null || echo valkey-tools
+}
+
+candidate() { apt-cache policy "$1" | sed -n 's/^  Candidate: //p'; }
+
+step() {
+  current=$*
+  say "$current"
+}
+
+apt_get() { apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" >>"$log" 2>&1; }
+apt_install() { apt_get install --no-install-recommends "$@"; }
+
+# apt with the private source list only, and lists of its own.
+private_apt_get() {
+  apt_get -o Dir::Etc::SourceList="$work/private.sources" -o Dir::Etc::SourceParts=- \
+    -o Dir::State::Lists="$work/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
+    -o Acquire::Languages=none -o APT::Update::Error-Mode=any "$@"
+}
+
+# Prints the Signed-By value, if any, of the entry for mirror $2 in the source file $1.
+signed_by() {
+  local separator=$'\n'
+  [[ "$1" != *.sources ]] || separator=
+  grep -v '^#' "$1" | awk -v RS="$separator" -v uri="${2%/}" '
+    {
+      for (i = 1; i <= NF; i++) {
+        word = $i
+        sub(/\/$/, "", word)
+        if (word == uri && !found) { found = 1; entry = $0 }
+      }
+    }
+    END {
+      if (RS == "\n") {
+        if (match(entry, /[Ss]igned-[Bb]y=[^] ]+/)) print substr(entry, RSTART + 10, RLENGTH - 10)
+        exit
+      }
+      count = split(entry, lines, "\n")
+      for (i = 1; i <= count; i++) {
+        if (lines[i] ~ /^[^ \t]/) inside = tolower(lines[i]) ~ /^signed-by:/
+        if (inside) { sub(/^[^ \t:]+:[ \t]*/, "", lines[i]); print lines[i] }
+      }
+    }'
+}
+
+# Makes and reads the private source list, with the mirror of this machine's main archive.
+read_private_lists() {
+  local mirror='' entry='' keys
+  # shellcheck disable=SC2016 # apt expands these
+  read -r mirror entry < <(apt-get indextargets --format '$(REPO_URI) $(SOURCESENTRY)' \
+    'Codename: bookworm' 'Origin: Debian' 'Component: main' 'Created-By: Packages') || true
+  [[ -n "$mirror" ]] || die "apt's sources hold no main archive of bookworm"
+  step "read the lists of bookworm-backports and trixie"
+  apt_install debian-archive-keyring # its newest version for Debian 12 holds trixie's keys
+  keys=$(signed_by "${entry%:*}" "$mirror")
+  {
+    printf 'Types: deb\nURIs: %s\nSuites: bookworm-backports\nComponents: main\n' "$mirror"
+    [[ -z "$keys" ]] || printf 'Signed-By: %s\n' "$keys"
+    printf '\nTypes: deb-src\nURIs: %s\nSuites: trixie\nComponents: main\n' "$mirror"
+    [[ -z "$keys" ]] || printf 'Signed-By: %s\n' "$keys"
+  } >"$work/private.sources"
+  mkdir -p "$work/lists/partial"
+  private_apt_get update
+}
+
+rebuild_hiredis() {
+  step "rebuild hiredis from Debian 13's source package"
+  local jobs
+  jobs=$(nproc)
+  export DEB_BUILD_OPTIONS="nocheck noautodbgsym parallel=$jobs" DEB_BUILD_PROFILES=nocheck
+  mkdir "$work/hiredis"
+  cd "$work/hiredis"
+  apt_install dpkg-dev
+  private_apt_get source hiredis
+  local tree=(./hiredis-*/)
+  apt_get build-dep --no-install-recommends -o APT::Get::Build-Dep-Automatic=true "${tree[0]}"
+  (cd "${tree[0]}" && dpkg-buildpackage -b -us -uc) >>"$log" 2>&1
+  apt_install ./*.deb
+}
+
+install_backports() {
+  step "install from bookworm-backports: $*"
+  mkdir "$work/backports"
+  cd "$work/backports"
+  private_apt_get download "$@"
+  apt_install ./*.deb
+}
+
+finish() {
+  local status=$?
+  [[ -z "$policy" ]] || rm -f "$policy"
+  rm -rf "$work"
+  if ((status == 0)); then
+    rm -f "$log"
+  else
+    tail -n 60 "$log" >&2
+    say "FAILED to $current (the end of apt's output is above, all of it in $log)" >&2
+  fi
+}
+
+# shellcheck source=/dev/null
+[[ ! -r /etc/os-release ]] || . /etc/os-release
+if ! supported || ! command -v apt-get >/dev/null; then
+  say "needed, named as in Debian:"
+  printf '  %s\n' "${packages[@]}" "libhiredis-dev (>= $hiredis_minimum, with hiredis_ssl)" \
+    'valkey-server, valkey-sentinel and valkey-tools (>= 7.2)' 'cmake must be >= 3.25'
+  die "please install them yourself: only Debian 12 was tried here" \
+    "(Debian from 13 and Ubuntu from 24.04 are let through, untried)"
+fi
+
+mapfile -t missing < <(missing_packages)
+if ((${#missing[@]} == 0)); then
+  say "all present"
+  exit
+fi
+if ((EUID != 0)); then
+  command -v sudo >/dev/null || die "run this as root (there is no sudo): missing: ${missing[*]}"
+  exec sudo -- bash "$(realpath "${BASH_SOURCE[0]}")"
+fi
+
+current="start" policy=""
+work=$(mktemp -d)
+log=$(mktemp)
+trap finish EXIT
+chmod 755 "$work" # apt downloads as another user
+
+if [[ ! -e /usr/sbin/policy-rc.d ]]; then # keeps the packages from starting their services
+  policy=/usr/sbin/policy-rc.d
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod 755 "$policy"
+fi
+
+step "update apt's lists"
+apt_get update
+plain=() backports=() rebuild=false
+for package in "${missing[@]}"; do
+  version=$(candidate "$package")
+  if [[ "$package" == libhiredis-dev ]] &&
+    dpkg --compare-versions "${version:-0}" lt "$hiredis_minimum"; then
+    rebuild=true
+  elif [[ "$package" == valkey-* && "${version:-(none)}" == "(none)" ]]; then
+    backports+=("$package")
+  else
+    plain+=("$package")
+  fi
+done
+
+if ((${#plain[@]} > 0)); then
+  step "install: ${plain[*]}"
+  apt_install "${plain[@]}"
+fi
+if has_hiredis; then rebuild=false; fi
+if $rebuild || ((${#backports[@]} > 0)); then
+  [[ "${VERSION_CODENAME:-}" == bookworm ]] ||
+    die "this distribution has no hiredis >= $hiredis_minimum or no Valkey"
+  read_private_lists
+fi
+if $rebuild; then rebuild_hiredis; fi
+if ((${#backports[@]} > 0)); then install_backports "${backports[@]}"; fi
+
+step "keep the new services from starting at boot"
+for service in "${services[@]}"; do
+  if [[ " ${missing[*]} " == *" $service "* ]]; then
+    update-rc.d "$service" disable >>"$log" 2>&1
+  fi
+done
+
+mapfile -t missing < <(missing_packages)
+((${#missing[@]} == 0)) || die "still missing after the installation: ${missing[*]}"
+say "all installed"
