@@ -1,0 +1,390 @@
+/* Belay: distributed locks on Redis and Valkey.
+ *
+ * The model. A *client* talks to one server and is shared by any number of threads. A *request*
+ * names what to acquire. A granted request yields a *hold*: an id with a *lease* (how long the
+ * server keeps the lock for us without hearing from us) and a *fence* (a number greater than any
+ * that an earlier holder of that name used). The client's watchdog renews the lease until the hold
+ * is released. A hold that can no longer be vouched for is LOST at its local deadline, with or
+ * without a network; that state is sticky, and the first release reports it. Who may re-enter is
+ * said by the *owner*: 0, the default, never re-enters; any other number is a thread, goroutine or
+ * task of yours.
+ *
+ *   belay_options *options = belay_options_new();
+ *   belay_options_set_url(options, "redis://localhost:6379");
+ *   belay_client *client = belay_client_new(options);
+ *   belay_options_free(options);
+ *   int64_t hold = belay_lock(client, "orders:42", -1, 5000, NULL);
+ *   if (hold > 0) {
+ *     charge(belay_hold_fence(client, hold, 0));
+ *     belay_release(client, hold);
+ *   }
+ *   belay_client_free(client);
+ *
+ * Conventions, which the comments below do not repeat:
+ * - Blocking calls return a value > 0 or minus a belay_status; other calls return a belay_status.
+ * An event handed out through `belay_event **why` (NULL: not wanted) carries the details of either
+ * outcome and is the caller's to free.
+ * - Asynchronous calls (`belay_submit_...`) take a tag that the caller chooses, 1..2^53-1, not in
+ * use by a pending submission. An accepted submission (BELAY_OK) leads to exactly one event with
+ * that tag; a refused one to none.
+ * - Names are any bytes: `name` with `name_size` 1..1024, or -1 for a NUL-terminated string. Times
+ * are milliseconds.
+ * - Ids (holds, fences) stay within 1..2^53-1 and are never reused by a client.
+ * - Ownership: a function ending in _new gives the caller an object to pass to the matching _free
+ * (NULL is fine there). Strings returned belong to the object they were asked of and live as long
+ * as it.
+ * - Threads: a client may be used by any thread at any time. Options, a request or an event may be
+ * used by one thread at a time. In a child after fork(), calls on older clients answer BELAY_FORKED
+ * and touch nothing.
+ * - Bad input changes nothing and answers a status of class BELAY_CLASS_MISUSE. Setters also
+ * remember their first error, which the call that uses the object reports again.
+ * - New event kinds and statuses may appear: ignore kinds you do not know, treat a status by its
+ * class.
+ */
+#ifndef BELAY_BELAY_H
+#define BELAY_BELAY_H
+
+#include <stdint.h>
+
+#if defined(_MSC_VER)
+#define BELAY_API
+#define BELAY_MUST_USE
+#else
+#define BELAY_API __attribute__((visibility("default")))
+#define BELAY_MUST_USE __attribute__((warn_unused_result))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Statuses
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/* The outcome of a call or a submission. The numbers are frozen. */
+enum belay_status {
+  BELAY_OK = 0,
+  /* class RETRY: nothing is wrong; the same call may succeed later */
+  BELAY_BUSY = 1,    /* a try found the lock held or waited for */
+  BELAY_TIMEOUT = 2, /* wait_ms passed */
+  BELAY_UNAVAILABLE =
+      3, /* the server could not be reached, or did not answer, within the request timeout */
+  BELAY_TOO_MANY_PENDING = 4, /* the limit of pending submissions is reached */
+  /* class REFUSED: the server will not do it until somebody changes something */
+  BELAY_AUTH_FAILED = 20,        /* wrong or missing user name or password */
+  BELAY_NOT_PERMITTED = 21,      /* the ACL user lacks a right */
+  BELAY_WRONG_TYPE = 22,         /* the name, or a key that we need, holds something else */
+  BELAY_UNSUPPORTED_SERVER = 23, /* too old, or not Redis or Valkey */
+  BELAY_SERVER_ERROR = 24,       /* any other error of the server, in its own words */
+  /* class MISUSE: the call is wrong */
+  BELAY_INVALID_ARGUMENT = 40,
+  BELAY_UNSUPPORTED_URL = 41,
+  BELAY_TAG_IN_USE = 42,
+  BELAY_UNKNOWN_TAG = 43,
+  BELAY_UNKNOWN_HOLD = 44, /* never granted, or already released */
+  BELAY_ALREADY_USED = 45, /* an object was changed after its first use */
+  /* class GONE: the hold, the submission or the client has ended */
+  BELAY_LOST = 60,
+  BELAY_CANCELLED = 61,
+  BELAY_CLOSED = 62,
+  BELAY_FORKED = 63
+};
+
+enum belay_class {
+  BELAY_CLASS_OK = 0,
+  BELAY_CLASS_RETRY = 1,
+  BELAY_CLASS_REFUSED = 2,
+  BELAY_CLASS_MISUSE = 3,
+  BELAY_CLASS_GONE = 4
+};
+
+/* The class of a status; of a status newer than this library, BELAY_CLASS_REFUSED. */
+BELAY_API int32_t belay_status_class(int32_t status);
+/* The name of a status in capitals, such as "TIMEOUT"; "UNKNOWN" for a number that is none. Never
+ * NULL; static. */
+BELAY_API const char* belay_status_name(int32_t status);
+/* The library's version, "major.minor.patch". Static. */
+BELAY_API const char* belay_version(void);
+
+/* ---- Options
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+typedef struct belay_options belay_options;
+
+/* Create options with every default. */
+BELAY_API belay_options* belay_options_new(void);
+BELAY_API void belay_options_free(belay_options* options);
+/* The text of the first error that these options met (a setter's, or belay_client_new's); "" where
+ * there is none. */
+BELAY_API const char* belay_options_error(const belay_options* options);
+
+/* Set the server: redis://[[user]:password@]host[:port][/db] or
+ * unix://[[user]:password@]/path[?db=n], parts percent-encoded, an IPv6 address in brackets.
+ * Default: the environment's BELAY_URL, else redis://localhost:6379. Any other scheme, TLS and
+ * lists of hosts answer UNSUPPORTED_URL. */
+BELAY_API int32_t belay_options_set_url(belay_options* options, const char* url);
+/* Set the ACL user; overrides the URL's. Default: the server's default user. */
+BELAY_API int32_t belay_options_set_user(belay_options* options, const char* user);
+/* Set the password; overrides the URL's. It never appears in a message or log. */
+BELAY_API int32_t belay_options_set_password(belay_options* options, const char* password);
+/* Read the password from a file, without the line end that may close it; overrides the URL's. */
+BELAY_API int32_t belay_options_set_password_file(belay_options* options, const char* path);
+/* Set what inspect shows of this client beside host and process id, at most 64 bytes. Default: the
+ * program's name. */
+BELAY_API int32_t belay_options_set_label(belay_options* options, const char* label);
+/* Set the prefix of all keys and channels, 1..64 bytes without braces. Default "belay:". All
+ * clients that are to exclude each other need the same. */
+BELAY_API int32_t belay_options_set_prefix(belay_options* options, const char* prefix);
+/* Set the lease that the watchdog keeps renewing, at a third of it: how long others wait if this
+ * process dies. 100..86400000, default 30000. */
+BELAY_API int32_t belay_options_set_watchdog_lease_ms(belay_options* options, int64_t lease_ms);
+/* Set the time within which the server must be reached and answer, apart from waiting for a
+ * lock. 10..3600000, default 5000. */
+BELAY_API int32_t belay_options_set_request_timeout_ms(belay_options* options, int64_t timeout_ms);
+/* Set how long the watchdog keeps any one hold; then it stops renewing and says so by AT_RISK. 0
+ * (default): for ever; else 100..2592000000 (30 days). */
+BELAY_API int32_t belay_options_set_max_hold_ms(belay_options* options, int64_t max_hold_ms);
+/* Set how many submissions may be pending at once, 1..10000000, default 100000. */
+BELAY_API int32_t belay_options_set_max_pending(belay_options* options, int64_t count);
+
+enum belay_log_level {
+  BELAY_LOG_NONE = 0,
+  BELAY_LOG_ERROR = 1,
+  BELAY_LOG_WARNING = 2,
+  BELAY_LOG_INFO = 3,
+  BELAY_LOG_DEBUG = 4
+};
+
+/* Set what is written to stderr, a line a message. Default: the environment's BELAY_LOG (none,
+ * error, warning, info, debug), else none. */
+BELAY_API int32_t belay_options_set_log_level(belay_options* options, int32_t level);
+
+/* ---- Client
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+typedef struct belay_client belay_client;
+typedef struct belay_event belay_event;
+
+/* Create a client. It connects in the background, and again whenever the connection breaks. The
+ * options may be freed afterwards or used for further clients, but no longer changed. NULL: see
+ * belay_options_error. */
+BELAY_API BELAY_MUST_USE belay_client* belay_client_new(belay_options* options);
+/* Free a client: releases its holds (within 2 seconds at most), ends its waits with CLOSED, drops
+ * undelivered events and joins its thread. Waits for calls that other threads are still making on
+ * it; they must make no new ones. In a child after fork() it releases memory only. */
+BELAY_API void belay_client_free(belay_client* client);
+/* Begin an orderly end: waiting submissions end with CLOSED, holds are released within 2 seconds,
+ * then one SHUTDOWN event follows, the last. Later submissions answer CLOSED. */
+BELAY_API int32_t belay_client_shutdown(belay_client* client);
+/* A descriptor that polls readable while an event is ready. For poll(2) only: never read, write or
+ * close it. -1 after fork(). */
+BELAY_API int32_t belay_client_fd(belay_client* client);
+/* Ask the server for a sign of life. OK, UNAVAILABLE, CLOSED, or why it refuses us. */
+BELAY_API int32_t belay_client_ping(belay_client* client, belay_event** why);
+
+/* ---- Requests
+ * --------------------------------------------------------------------------------------------------
+ */
+
+typedef struct belay_request belay_request;
+
+enum belay_primitive {
+  BELAY_LOCK = 1 /* exclusive */
+};
+
+/* Create a request for a primitive (enum belay_primitive). It may be used any number of times and
+ * by several threads at once, but no longer changed after its first use. NULL on an unknown
+ * primitive. */
+BELAY_API belay_request* belay_request_new(int32_t primitive);
+BELAY_API void belay_request_free(belay_request* request);
+/* The text of the first error that this request's setters met; "" where there is none. */
+BELAY_API const char* belay_request_error(const belay_request* request);
+/* Add the name to acquire. One name for now: a second one answers INVALID_ARGUMENT. */
+BELAY_API int32_t belay_request_add_name(belay_request* request, const char* name,
+                                         int64_t name_size);
+/* Set a fixed lease, 100..86400000: the hold lasts exactly that long, is not renewed, and may be
+ * extended. 0 (default): the watchdog's lease, renewed. */
+BELAY_API int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms);
+/* Set the owner, 0..2^53-1. 0 (default): every acquire excludes every other. Otherwise holds of the
+ * same owner nest: an acquire by the owner that holds the name is granted at once, without the
+ * server; the last release frees. */
+BELAY_API int32_t belay_request_set_owner(belay_request* request, int64_t owner);
+/* Set the limit of belay_options_set_max_hold_ms for this request's holds. Default: the client's.
+ */
+BELAY_API int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t max_hold_ms);
+/* Queue LOST, AT_RISK and RECOVERED events also for holds that blocking calls take (1), or not (0,
+ * default). Holds of asynchronous submissions always have them. */
+BELAY_API int32_t belay_request_set_notify(belay_request* request, int32_t notify);
+
+/* ---- Blocking calls
+ * -------------------------------------------------------------------------------------------- */
+
+/* Acquire the lock `name` for owner 0 with the watchdog's lease. `wait_ms` bounds the wait for the
+ * lock: 0 = one try, -1 = no limit, also through outages. Reaching the server is bounded by the
+ * request timeout instead, which also a try gets. Returns a hold, or minus BUSY (a try), TIMEOUT,
+ * UNAVAILABLE, CLOSED, a REFUSED or a MISUSE status. */
+BELAY_API BELAY_MUST_USE int64_t belay_lock(belay_client* client, const char* name,
+                                            int64_t name_size, int64_t wait_ms, belay_event** why);
+/* Acquire what the request says. As belay_lock otherwise. */
+BELAY_API BELAY_MUST_USE int64_t belay_acquire(belay_client* client, belay_request* request,
+                                               int64_t wait_ms, belay_event** why);
+/* Release a hold. In any case the hold is no longer ours when this returns. Blocks for the request
+ * timeout or until the local deadline, whichever is sooner. Returns OK; LOST when the hold had been
+ * lost; UNAVAILABLE when no answer came in time (the release goes on in the background, and the
+ * lease ends it at the latest); UNKNOWN_HOLD, changing nothing. */
+BELAY_API int32_t belay_release(belay_client* client, int64_t hold);
+/* As belay_release, with the details. */
+BELAY_API int32_t belay_release_why(belay_client* client, int64_t hold, belay_event** why);
+/* Let a fixed-lease hold last `lease_ms` (100..86400000) from now; never shortens it. OK, LOST,
+ * UNAVAILABLE, UNKNOWN_HOLD, or INVALID_ARGUMENT for a hold that the watchdog renews. */
+BELAY_API int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms,
+                               belay_event** why);
+/* Ask the server whether the hold is still ours. OK, LOST, UNAVAILABLE, UNKNOWN_HOLD. Costs a round
+ * trip; belay_hold_state is local. */
+BELAY_API int32_t belay_verify(belay_client* client, int64_t hold, belay_event** why);
+/* Ask who holds a name and who waits for it: the event's members. OK (also where nobody does),
+ * UNAVAILABLE, WRONG_TYPE. */
+BELAY_API int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
+                                belay_event** result);
+/* Take a name from its holder by force and give it to the first waiter. `fence`: only if the
+ * holder's fence is this; 0: whoever holds it. The event's members say whose it was; none where
+ * nobody was parted from it. */
+BELAY_API int32_t belay_break(belay_client* client, const char* name, int64_t name_size,
+                              int64_t fence, belay_event** result);
+/* Find the names in use that match a glob pattern (*, ?, [a-z], \ escapes): the event's members.
+ * SCANs the server in small steps. At most `limit` names (1..1000000). */
+BELAY_API int32_t belay_list(belay_client* client, const char* pattern, int64_t limit,
+                             belay_event** result);
+
+/* ---- Asynchronous calls
+ * ---------------------------------------------------------------------------------------- */
+
+/* As belay_acquire; the event is BELAY_EVENT_ACQUIRED, with status OK, BUSY, TIMEOUT, CANCELLED,
+ * CLOSED, UNAVAILABLE or a REFUSED one. An outcome other than OK means that we do not own the lock,
+ * and nothing will act as if we did. */
+BELAY_API int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* request,
+                                       int64_t wait_ms);
+/* As belay_release_why; BELAY_EVENT_RELEASED. */
+BELAY_API int32_t belay_submit_release(belay_client* client, int64_t tag, int64_t hold);
+/* As belay_extend; BELAY_EVENT_EXTENDED. */
+BELAY_API int32_t belay_submit_extend(belay_client* client, int64_t tag, int64_t hold,
+                                      int64_t lease_ms);
+/* As belay_verify; BELAY_EVENT_VERIFIED. */
+BELAY_API int32_t belay_submit_verify(belay_client* client, int64_t tag, int64_t hold);
+/* As belay_inspect; BELAY_EVENT_INSPECTED. */
+BELAY_API int32_t belay_submit_inspect(belay_client* client, int64_t tag, const char* name,
+                                       int64_t name_size);
+/* As belay_break; BELAY_EVENT_BROKEN. */
+BELAY_API int32_t belay_submit_break(belay_client* client, int64_t tag, const char* name,
+                                     int64_t name_size, int64_t fence);
+/* As belay_list; BELAY_EVENT_LISTED. */
+BELAY_API int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern,
+                                    int64_t limit);
+/* As belay_client_ping; BELAY_EVENT_PINGED. */
+BELAY_API int32_t belay_submit_ping(belay_client* client, int64_t tag);
+/* Cancel a pending submission. Its one event still comes: CANCELLED, or what happened first.
+ * Releases, extensions and breaks are not undone: theirs says how they ended. UNKNOWN_TAG where
+ * none is pending. */
+BELAY_API int32_t belay_cancel(belay_client* client, int64_t tag);
+/* Take the next event, waiting for it up to `timeout_ms` (0 = not at all, -1 = without limit).
+ * NULL: none in time, or SHUTDOWN has been delivered. */
+BELAY_API BELAY_MUST_USE belay_event* belay_next(belay_client* client, int64_t timeout_ms);
+
+/* ---- Holds: local reads, no network
+ * ---------------------------------------------------------------------------- */
+
+enum belay_hold_status {
+  BELAY_HELD = 1,
+  BELAY_AT_RISK = 2,  /* still ours, but renewal is failing or has stopped */
+  BELAY_HOLD_LOST = 3 /* not ours any more */
+};
+
+/* The state of a hold (enum belay_hold_status), as of now; minus UNKNOWN_HOLD after its release. */
+BELAY_API int32_t belay_hold_state(belay_client* client, int64_t hold);
+/* How long the hold is certainly ours without any further news, in milliseconds; 0 once it is lost;
+ * minus UNKNOWN_HOLD. */
+BELAY_API int64_t belay_hold_remaining_ms(belay_client* client, int64_t hold);
+/* The fence of the hold's name number `index` (0 is the first), also after it is lost; minus
+ * UNKNOWN_HOLD or INVALID_ARGUMENT. */
+BELAY_API int64_t belay_hold_fence(belay_client* client, int64_t hold, int32_t index);
+/* Stop renewing a hold and forget it without telling the server: others get it when its lease ends.
+ */
+BELAY_API int32_t belay_hold_abandon(belay_client* client, int64_t hold);
+
+/* ---- Events
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+enum belay_event_kind {
+  BELAY_EVENT_ACQUIRED = 1,
+  BELAY_EVENT_RELEASED = 2,
+  BELAY_EVENT_EXTENDED = 3,
+  BELAY_EVENT_VERIFIED = 4,
+  BELAY_EVENT_INSPECTED = 5,
+  BELAY_EVENT_BROKEN = 6,
+  BELAY_EVENT_LISTED = 7,
+  BELAY_EVENT_PINGED = 8,
+  BELAY_EVENT_LOST = 20, /* once per hold, tag 0: it is not ours any more */
+  BELAY_EVENT_AT_RISK =
+      21, /* tag 0: less than a third of the lease is left and renewal fails or has stopped */
+  BELAY_EVENT_RECOVERED = 22, /* tag 0: takes an AT_RISK back */
+  BELAY_EVENT_SHUTDOWN = 30   /* tag 0: the last event of a client */
+};
+
+BELAY_API void belay_event_free(belay_event* event);
+/* The kind (enum belay_event_kind): what has completed or happened. */
+BELAY_API int32_t belay_event_kind(const belay_event* event);
+BELAY_API int64_t belay_event_tag(const belay_event* event);
+BELAY_API int32_t belay_event_status(const belay_event* event);
+/* The hold that the event is about, 0 where there is none. */
+BELAY_API int64_t belay_event_hold(const belay_event* event);
+/* The fence of the hold's name number `index`; 0 where there is none. */
+BELAY_API int64_t belay_event_fence(const belay_event* event, int32_t index);
+/* How long the hold was certainly ours from the moment of the event, in milliseconds. */
+BELAY_API int64_t belay_event_remaining_ms(const belay_event* event);
+/* For how long after the event an outcome that we cannot know may still matter, in milliseconds:
+ * until then the server may keep a lock for us that we do not use, or a release may not have taken
+ * place. 0: the outcome is known. */
+BELAY_API int64_t belay_event_in_doubt_ms(const belay_event* event);
+/* One line for people: what failed, where, and the server's own words. "" where there is nothing to
+ * say. */
+BELAY_API const char* belay_event_message(const belay_event* event);
+
+/* The members of an INSPECTED, BROKEN or LISTED event. */
+enum belay_member_field {
+  BELAY_MEMBER_ROLE = 1,     /* int: enum belay_member_role */
+  BELAY_MEMBER_NAME = 2,     /* text: the name, of LISTED */
+  BELAY_MEMBER_CLIENT = 3,   /* text: the client's id */
+  BELAY_MEMBER_LABEL = 4,    /* text */
+  BELAY_MEMBER_HOST = 5,     /* text */
+  BELAY_MEMBER_PID = 6,      /* int */
+  BELAY_MEMBER_SINCE_MS = 7, /* int: for how long it has been holder or waiter */
+  BELAY_MEMBER_LEASE_MS = 8, /* int: a holder's remaining lease */
+  BELAY_MEMBER_FENCE = 9, /* int: a holder's fence as the server knows it; local handoffs since then
+                             used later ones */
+  BELAY_MEMBER_HOLDS = 10,        /* int: the holder's local holds as of its last renewal */
+  BELAY_MEMBER_LOCAL_WAITERS = 11 /* int: the holder's local waiters as of its last renewal */
+};
+
+enum belay_member_role { BELAY_ROLE_HOLDER = 1, BELAY_ROLE_WAITER = 2, BELAY_ROLE_NAME = 3 };
+
+/* How many members the event lists: the holder first, then the waiters in order; or the names
+ * found. */
+BELAY_API int32_t belay_event_member_count(const belay_event* event);
+/* How many members there were in all; more than listed where a limit cut the list. */
+BELAY_API int64_t belay_event_member_total(const belay_event* event);
+/* A number of member `index`; 0 where the member has none. */
+BELAY_API int64_t belay_event_member_int(const belay_event* event, int32_t index, int32_t field);
+/* A text of member `index`, NUL-terminated (`size`, unless NULL, gets its length, as names may
+ * contain NUL); "" where the member has none. */
+BELAY_API const char* belay_event_member_text(const belay_event* event, int32_t index,
+                                              int32_t field, int64_t* size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

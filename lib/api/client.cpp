@@ -1,0 +1,350 @@
+// The client of the C API: check, convert, call.
+#include "api/handles.h"
+
+namespace {
+
+using belay::Client;
+using belay::Engine;
+using belay::Event;
+using belay::Micros;
+using belay::Status;
+
+// What every call needs of its client first.
+Status usable(const belay_client* client) {
+  if (client == nullptr) {
+    return Status(BELAY_INVALID_ARGUMENT, "the client was NULL");
+  }
+  if (client->rep->forked()) {
+    return Status(BELAY_FORKED, "the client belongs to the parent of this process");
+  }
+  return {};
+}
+
+Status checked_tag(std::int64_t tag) {
+  return belay::checked_range("tag", tag, 1, belay::kMaxId);
+}
+
+// Hands `event` to a caller who wants to know why, and gives its status.
+std::int32_t answer(Event event, belay_event** why) {
+  const std::int32_t code = event.status.code;
+  if (why != nullptr) {
+    *why = new belay_event{std::move(event)};
+  }
+  return code;
+}
+
+std::int32_t refuse(Status status, belay_event** why) {
+  Event event;
+  event.status = std::move(status);
+  return answer(std::move(event), why);
+}
+
+std::int32_t call(belay_client* client, Status checked, belay_event** why,
+                  const Client::Submission& submission) {
+  if (Status status = usable(client); !status.ok()) {
+    return refuse(std::move(status), why);
+  }
+  if (!checked.ok()) {
+    return refuse(std::move(checked), why);
+  }
+  const Client::Visit visit(*client->rep);
+  return answer(client->rep->call(submission), why);
+}
+
+std::int32_t submit(belay_client* client, std::int64_t tag, Status checked,
+                    const Client::Submission& submission) {
+  Status status = usable(client);
+  if (!status.ok()) {
+    return status.code;
+  }
+  const Client::Visit visit(*client->rep);
+  status = checked_tag(tag);
+  if (status.ok()) {
+    status = std::move(checked);
+  }
+  if (status.ok()) {
+    status = client->rep->submit(tag, submission);
+  }
+  if (!status.ok()) {
+    client->rep->log(BELAY_LOG_WARNING, "submission refused: " + status.message);
+  }
+  return status.code;
+}
+
+// What is to be acquired, or why that cannot be said.
+belay::Result<belay::AcquireRequest> checked_request(const belay_client* client,
+                                                     belay_request* request) {
+  if (request == nullptr) {
+    return Status(BELAY_INVALID_ARGUMENT, "the request was NULL");
+  }
+  if (!request->error.ok()) {
+    return request->error;
+  }
+  if (request->request.name.empty()) {
+    return Status(BELAY_INVALID_ARGUMENT, "the request had no name");
+  }
+  request->used = true;
+  belay::AcquireRequest copy = request->request;
+  copy.primitive = &client->rep->lock();
+  if (!request->has_max_hold) {
+    copy.max_hold = client->rep->config().max_hold;
+  }
+  return copy;
+}
+
+std::int64_t acquire(belay_client* client, belay::Result<belay::AcquireRequest> request,
+                     std::int64_t wait_ms, belay_event** why) {
+  const belay::Result<Micros> wait = belay::checked_wait(wait_ms);
+  if (!request.ok() || !wait.ok()) {
+    return -std::int64_t{refuse(request.ok() ? wait.status : std::move(request.status), why)};
+  }
+  const Client::Visit visit(*client->rep);
+  Event event = client->rep->call([&](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.acquire(tag, request.value, wait.value, now);
+  });
+  const std::int64_t hold = event.hold;
+  const std::int32_t code = answer(std::move(event), why);
+  return code == BELAY_OK ? hold : -std::int64_t{code};
+}
+
+Client::Submission release_of(std::int64_t hold) {
+  return [hold](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.release(tag, hold, now);
+  };
+}
+
+Client::Submission extension_of(std::int64_t hold, std::int64_t lease_ms) {
+  return [=](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.extend(tag, hold, lease_ms * belay::kMillisecond, now);
+  };
+}
+
+Client::Submission verification_of(std::int64_t hold) {
+  return [hold](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.verify(tag, hold, now);
+  };
+}
+
+Client::Submission inspection_of(std::string_view name) {
+  return [name](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.inspect(tag, name, now);
+  };
+}
+
+Client::Submission break_of(std::string_view name, std::int64_t fence) {
+  return [=](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.force(tag, name, fence, now);
+  };
+}
+
+Client::Submission listing_of(const char* pattern, std::int64_t limit) {
+  return [=](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.list(tag, pattern, limit, now);
+  };
+}
+
+Status ping_of(Engine& engine, std::int64_t tag, Micros now) {
+  return engine.ping(tag, now);
+}
+
+Status checked_break(const belay::Result<std::string_view>& name, std::int64_t fence) {
+  return name.ok() ? belay::checked_range("fence", fence, 0, belay::kMaxId) : name.status;
+}
+
+Status checked_listing(const char* pattern, std::int64_t limit) {
+  if (pattern == nullptr) {
+    return Status(BELAY_INVALID_ARGUMENT, "the pattern was NULL");
+  }
+  return belay::checked_range("limit", limit, 1, 1'000'000);
+}
+
+}  // namespace
+
+belay_client* belay_client_new(belay_options* options) {
+  if (options == nullptr || !options->error.ok()) {
+    return nullptr;
+  }
+  belay::Result<std::unique_ptr<Client>> client = Client::create(options->config);
+  options->used = true;
+  if (!client.ok()) {
+    options->error = std::move(client.status);
+    return nullptr;
+  }
+  return new belay_client{std::move(client.value)};
+}
+
+void belay_client_free(belay_client* client) {
+  if (client != nullptr && client->rep->forked()) {
+    Client::forget(std::move(client->rep));
+  }
+  delete client;
+}
+
+int32_t belay_client_shutdown(belay_client* client) {
+  if (Status status = usable(client); !status.ok()) {
+    return status.code;
+  }
+  const Client::Visit visit(*client->rep);
+  return client->rep->shutdown().code;
+}
+
+int32_t belay_client_fd(belay_client* client) {
+  return usable(client).ok() ? client->rep->fd() : -1;
+}
+
+int32_t belay_client_ping(belay_client* client, belay_event** why) {
+  return call(client, Status(), why, ping_of);
+}
+
+int64_t belay_lock(belay_client* client, const char* name, int64_t name_size, int64_t wait_ms,
+                   belay_event** why) {
+  if (Status status = usable(client); !status.ok()) {
+    return -std::int64_t{refuse(std::move(status), why)};
+  }
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  if (!checked.ok()) {
+    return -std::int64_t{refuse(checked.status, why)};
+  }
+  belay::AcquireRequest request;
+  request.primitive = &client->rep->lock();
+  request.name = checked.value;
+  request.max_hold = client->rep->config().max_hold;
+  return acquire(client, std::move(request), wait_ms, why);
+}
+
+int64_t belay_acquire(belay_client* client, belay_request* request, int64_t wait_ms,
+                      belay_event** why) {
+  if (Status status = usable(client); !status.ok()) {
+    return -std::int64_t{refuse(std::move(status), why)};
+  }
+  return acquire(client, checked_request(client, request), wait_ms, why);
+}
+
+int32_t belay_release(belay_client* client, int64_t hold) {
+  return belay_release_why(client, hold, nullptr);
+}
+
+int32_t belay_release_why(belay_client* client, int64_t hold, belay_event** why) {
+  return call(client, Status(), why, release_of(hold));
+}
+
+int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms, belay_event** why) {
+  return call(client, belay::checked_lease(lease_ms), why, extension_of(hold, lease_ms));
+}
+
+int32_t belay_verify(belay_client* client, int64_t hold, belay_event** why) {
+  return call(client, Status(), why, verification_of(hold));
+}
+
+int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
+                      belay_event** result) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return call(client, checked.status, result, inspection_of(checked.value));
+}
+
+int32_t belay_break(belay_client* client, const char* name, int64_t name_size, int64_t fence,
+                    belay_event** result) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return call(client, checked_break(checked, fence), result, break_of(checked.value, fence));
+}
+
+int32_t belay_list(belay_client* client, const char* pattern, int64_t limit, belay_event** result) {
+  return call(client, checked_listing(pattern, limit), result, listing_of(pattern, limit));
+}
+
+int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* request,
+                             int64_t wait_ms) {
+  if (Status status = usable(client); !status.ok()) {
+    return status.code;
+  }
+  belay::Result<belay::AcquireRequest> checked = checked_request(client, request);
+  const belay::Result<Micros> wait = belay::checked_wait(wait_ms);
+  checked.value.notify = true;
+  return submit(client, tag, checked.ok() ? wait.status : checked.status,
+                [&](Engine& engine, std::int64_t chosen, Micros now) {
+                  return engine.acquire(chosen, checked.value, wait.value, now);
+                });
+}
+
+int32_t belay_submit_release(belay_client* client, int64_t tag, int64_t hold) {
+  return submit(client, tag, Status(), release_of(hold));
+}
+
+int32_t belay_submit_extend(belay_client* client, int64_t tag, int64_t hold, int64_t lease_ms) {
+  return submit(client, tag, belay::checked_lease(lease_ms), extension_of(hold, lease_ms));
+}
+
+int32_t belay_submit_verify(belay_client* client, int64_t tag, int64_t hold) {
+  return submit(client, tag, Status(), verification_of(hold));
+}
+
+int32_t belay_submit_inspect(belay_client* client, int64_t tag, const char* name,
+                             int64_t name_size) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return submit(client, tag, checked.status, inspection_of(checked.value));
+}
+
+int32_t belay_submit_break(belay_client* client, int64_t tag, const char* name, int64_t name_size,
+                           int64_t fence) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return submit(client, tag, checked_break(checked, fence), break_of(checked.value, fence));
+}
+
+int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern, int64_t limit) {
+  return submit(client, tag, checked_listing(pattern, limit), listing_of(pattern, limit));
+}
+
+int32_t belay_submit_ping(belay_client* client, int64_t tag) {
+  return submit(client, tag, Status(), ping_of);
+}
+
+int32_t belay_cancel(belay_client* client, int64_t tag) {
+  return submit(client, tag, Status(), [](Engine& engine, std::int64_t chosen, Micros now) {
+    return engine.cancel(chosen, now);
+  });
+}
+
+belay_event* belay_next(belay_client* client, int64_t timeout_ms) {
+  if (!usable(client).ok() || timeout_ms < -1) {
+    return nullptr;
+  }
+  const Client::Visit visit(*client->rep);
+  std::unique_ptr<Event> event = client->rep->next(timeout_ms);
+  return event == nullptr ? nullptr : new belay_event{std::move(*event)};
+}
+
+int32_t belay_hold_state(belay_client* client, int64_t hold) {
+  if (Status status = usable(client); !status.ok()) {
+    return -status.code;
+  }
+  const Client::Visit visit(*client->rep);
+  const std::int32_t state = client->rep->look(hold).state;
+  return state == 0 ? -BELAY_UNKNOWN_HOLD : state;
+}
+
+int64_t belay_hold_remaining_ms(belay_client* client, int64_t hold) {
+  if (Status status = usable(client); !status.ok()) {
+    return -status.code;
+  }
+  const Client::Visit visit(*client->rep);
+  const Engine::HoldView view = client->rep->look(hold);
+  return view.state == 0 ? -BELAY_UNKNOWN_HOLD : belay::to_ms(view.remaining);
+}
+
+int64_t belay_hold_fence(belay_client* client, int64_t hold, int32_t index) {
+  if (Status status = usable(client); !status.ok()) {
+    return -status.code;
+  }
+  const Client::Visit visit(*client->rep);
+  const Engine::HoldView view = client->rep->look(hold);
+  if (view.state == 0) {
+    return -BELAY_UNKNOWN_HOLD;
+  }
+  return index == 0 ? view.fence : -BELAY_INVALID_ARGUMENT;
+}
+
+int32_t belay_hold_abandon(belay_client* client, int64_t hold) {
+  return submit(client, 1, Status(), [hold](Engine& engine, std::int64_t, Micros now) {
+    return engine.abandon(hold, now);
+  });
+}

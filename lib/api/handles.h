@@ -1,0 +1,50 @@
+// What stands behind the opaque types of belay.h, and the checks that its functions share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/config.h"
+#include "base/status.h"
+#include "client/client.h"
+#include "engine/event.h"
+
+struct belay_options {
+  belay::Config config;
+  belay::Status error;  // the first
+  bool used = false;
+};
+
+struct belay_request {
+  belay::AcquireRequest request;
+  belay::Status error;  // the first
+  bool has_max_hold = false;
+  std::atomic<bool> used{false};
+};
+
+struct belay_event {
+  belay::Event rep;
+};
+
+struct belay_client {
+  std::unique_ptr<belay::Client> rep;
+};
+
+namespace belay {
+
+// The checked name, or why it is none.
+Result<std::string_view> checked_name(const char* name, std::int64_t size);
+
+// OK, or INVALID_ARGUMENT: "what was VALUE: LOW..HIGH is allowed".
+Status checked_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high);
+
+// A wait in milliseconds, -1 for ever.
+Result<Micros> checked_wait(std::int64_t wait_ms);
+
+// A lease in milliseconds.
+Status checked_lease(std::int64_t lease_ms);
+
+}  // namespace belay

@@ -1,0 +1,102 @@
+// Statuses of the C API, and the checks that its functions share.
+#include <array>
+#include <cstring>
+
+#include "api/handles.h"
+
+namespace {
+
+struct Named {
+  std::int32_t status;
+  const char* name;
+  std::int32_t status_class;
+};
+
+constexpr std::array<Named, 20> kStatuses{{
+    {BELAY_OK, "OK", BELAY_CLASS_OK},
+    {BELAY_BUSY, "BUSY", BELAY_CLASS_RETRY},
+    {BELAY_TIMEOUT, "TIMEOUT", BELAY_CLASS_RETRY},
+    {BELAY_UNAVAILABLE, "UNAVAILABLE", BELAY_CLASS_RETRY},
+    {BELAY_TOO_MANY_PENDING, "TOO_MANY_PENDING", BELAY_CLASS_RETRY},
+    {BELAY_AUTH_FAILED, "AUTH_FAILED", BELAY_CLASS_REFUSED},
+    {BELAY_NOT_PERMITTED, "NOT_PERMITTED", BELAY_CLASS_REFUSED},
+    {BELAY_WRONG_TYPE, "WRONG_TYPE", BELAY_CLASS_REFUSED},
+    {BELAY_UNSUPPORTED_SERVER, "UNSUPPORTED_SERVER", BELAY_CLASS_REFUSED},
+    {BELAY_SERVER_ERROR, "SERVER_ERROR", BELAY_CLASS_REFUSED},
+    {BELAY_INVALID_ARGUMENT, "INVALID_ARGUMENT", BELAY_CLASS_MISUSE},
+    {BELAY_UNSUPPORTED_URL, "UNSUPPORTED_URL", BELAY_CLASS_MISUSE},
+    {BELAY_TAG_IN_USE, "TAG_IN_USE", BELAY_CLASS_MISUSE},
+    {BELAY_UNKNOWN_TAG, "UNKNOWN_TAG", BELAY_CLASS_MISUSE},
+    {BELAY_UNKNOWN_HOLD, "UNKNOWN_HOLD", BELAY_CLASS_MISUSE},
+    {BELAY_ALREADY_USED, "ALREADY_USED", BELAY_CLASS_MISUSE},
+    {BELAY_LOST, "LOST", BELAY_CLASS_GONE},
+    {BELAY_CANCELLED, "CANCELLED", BELAY_CLASS_GONE},
+    {BELAY_CLOSED, "CLOSED", BELAY_CLASS_GONE},
+    {BELAY_FORKED, "FORKED", BELAY_CLASS_GONE},
+}};
+
+const Named* find(std::int32_t status) {
+  for (const Named& named : kStatuses) {
+    if (named.status == status) {
+      return &named;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int32_t belay_status_class(int32_t status) {
+  const Named* named = find(status);
+  return named == nullptr ? BELAY_CLASS_REFUSED : named->status_class;
+}
+
+const char* belay_status_name(int32_t status) {
+  const Named* named = find(status);
+  return named == nullptr ? "UNKNOWN" : named->name;
+}
+
+const char* belay_version(void) {
+  return BELAY_VERSION;
+}
+
+namespace belay {
+
+Result<std::string_view> checked_name(const char* name, std::int64_t size) {
+  if (name == nullptr) {
+    return Status(BELAY_INVALID_ARGUMENT, "the name was NULL");
+  }
+  if (size < -1) {
+    return Status(BELAY_INVALID_ARGUMENT,
+                  "the name's size was " + std::to_string(size) + ": a size or -1 is allowed");
+  }
+  const std::size_t length = size == -1 ? std::strlen(name) : static_cast<std::size_t>(size);
+  if (length == 0 || length > kMaxNameSize) {
+    return Status(BELAY_INVALID_ARGUMENT,
+                  "the name had " + std::to_string(length) + " bytes: 1..1024 are allowed");
+  }
+  return std::string_view(name, length);
+}
+
+Status checked_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {
+  if (value >= low && value <= high) {
+    return {};
+  }
+  return {BELAY_INVALID_ARGUMENT, std::string(what) + " was " + std::to_string(value) + ": " +
+                                      std::to_string(low) + ".." + std::to_string(high) +
+                                      " is allowed"};
+}
+
+Result<Micros> checked_wait(std::int64_t wait_ms) {
+  if (wait_ms < -1) {
+    return Status(BELAY_INVALID_ARGUMENT, "wait_ms was " + std::to_string(wait_ms) +
+                                              ": a duration, or -1 for no limit, is allowed");
+  }
+  return wait_ms == -1 || wait_ms > kNever / kMillisecond ? kNever : wait_ms * kMillisecond;
+}
+
+Status checked_lease(std::int64_t lease_ms) {
+  return checked_range("lease_ms", lease_ms, kMinLease / kMillisecond, kMaxLease / kMillisecond);
+}
+
+}  // namespace belay

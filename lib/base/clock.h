@@ -1,0 +1,28 @@
+// Time as the engine knows it: microseconds of CLOCK_BOOTTIME, which counts suspend and never
+// steps. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace belay {
+
+using Micros = std::int64_t;
+
+inline constexpr Micros kMillisecond = 1000;
+inline constexpr Micros kSecond = 1'000'000;
+inline constexpr Micros kNever = std::numeric_limits<Micros>::max();
+
+// `at` + `delay`, where either may be kNever.
+constexpr Micros after(Micros at, Micros delay) {
+  return delay >= kNever - at ? kNever : at + delay;
+}
+
+// Rounded down: what is promised to a caller is never more than what there is.
+constexpr std::int64_t to_ms(Micros duration) {
+  return duration <= 0 ? 0 : duration / kMillisecond;
+}
+
+Micros boot_time();
+
+}  // namespace belay

@@ -1,0 +1,64 @@
+#include "base/config.h"
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+
+#include "base/url.h"
+
+namespace belay {
+
+namespace {
+
+// A value of the environment, "" where there is none. The host must not change the environment
+// meanwhile, as for any getenv.
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+}  // namespace
+
+std::string ServerAddress::display() const {
+  if (!path.empty()) {
+    return path;
+  }
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::int32_t log_level_of(const std::string& name) {
+  static constexpr std::array<const char*, 5> kNames{"none", "error", "warning", "info", "debug"};
+  for (std::size_t level = 0; level < kNames.size(); ++level) {
+    if (name == kNames[level]) {
+      return static_cast<std::int32_t>(level);
+    }
+  }
+  return -1;
+}
+
+Result<Config> default_config() {
+  Config config;
+  config.label = program_invocation_short_name;
+  config.label.resize(std::min<std::size_t>(config.label.size(), 64));
+  if (const std::string url = environment("BELAY_URL"); !url.empty()) {
+    Result<ServerAddress> server = parse_url(url);
+    if (!server.ok()) {
+      server.status.message = "BELAY_URL: " + server.status.message;
+      return server.status;
+    }
+    config.server = std::move(server.value);
+  }
+  if (const std::string level = environment("BELAY_LOG"); !level.empty()) {
+    config.log_level = log_level_of(level);
+    if (config.log_level < 0) {
+      return Status(
+          BELAY_INVALID_ARGUMENT,
+          "BELAY_LOG was '" + level + "': none, error, warning, info and debug are known");
+    }
+  }
+  return config;
+}
+
+}  // namespace belay

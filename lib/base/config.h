@@ -1,0 +1,54 @@
+// What a client is made with: the options in checked form. A value; immutable once a client has it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace belay {
+
+// Where a server is. `path` is set for a unix socket, otherwise host and port.
+struct ServerAddress {
+  std::string host = "localhost";
+  std::uint16_t port = 6379;
+  std::string path;
+  std::int32_t database = 0;
+  std::string user;
+  std::string password;
+
+  // "host:port" or the path, for messages; never the user or password.
+  std::string display() const;
+};
+
+struct Config {
+  ServerAddress server;
+  std::string label;
+  std::string prefix = "belay:";
+  Micros watchdog_lease = 30 * kSecond;
+  Micros request_timeout = 5 * kSecond;
+  Micros max_hold = 0;  // 0: no limit
+  std::int64_t max_pending = 100'000;
+  std::int32_t log_level = BELAY_LOG_NONE;
+};
+
+// Bounds and measures of the protocol; the reasons are in lib/README.md.
+inline constexpr Micros kMinLease = 100 * kMillisecond;
+inline constexpr Micros kMaxLease = 24 * 3600 * kSecond;
+inline constexpr std::size_t kMaxNameSize = 1024;
+inline constexpr std::int64_t kMaxId = (std::int64_t{1} << 53) - 1;
+
+// How far before the end of a lease we stop believing in it.
+constexpr Micros lease_margin(Micros lease) {
+  return lease / 100 + 10 * kMillisecond;
+}
+
+// The defaults of the environment (BELAY_URL, BELAY_LOG) and of this program (label). Reports a bad
+// environment variable.
+Result<Config> default_config();
+
+// 1..4 for "error".."debug", 0 for "none", -1 for anything else.
+std::int32_t log_level_of(const std::string& name);
+
+}  // namespace belay

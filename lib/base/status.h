@@ -1,0 +1,42 @@
+// The outcome of an operation inside the library: a belay_status, one line for people, and until
+// when an unknown outcome may matter. Values, owned by whoever holds them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "belay/belay.h"
+
+namespace belay {
+
+struct [[nodiscard]] Status {
+  std::int32_t code = BELAY_OK;
+  std::string message;
+  Micros in_doubt_until = 0;  // local time; 0: the outcome is known
+
+  Status() = default;
+
+  explicit Status(std::int32_t status) : code(status) {}
+
+  Status(std::int32_t status, std::string text) : code(status), message(std::move(text)) {}
+
+  bool ok() const { return code == BELAY_OK; }
+};
+
+// A value, or why there is none.
+template <typename Value>
+struct [[nodiscard]] Result {
+  Status status;
+  Value value{};
+
+  Result(Value good)
+      : value(std::move(good)) {}  // NOLINT(google-explicit-constructor): reads as `return value`
+
+  Result(Status bad) : status(std::move(bad)) {}  // NOLINT(google-explicit-constructor)
+
+  bool ok() const { return status.ok(); }
+};
+
+}  // namespace belay

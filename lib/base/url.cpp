@@ -1,0 +1,202 @@
+#include "base/url.h"
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+namespace belay {
+
+namespace {
+
+constexpr std::int32_t kMaxDatabase = 1'000'000;  // a sanity bound: servers have 16 by default
+
+std::optional<std::int32_t> parse_number(std::string_view digits, std::int32_t low,
+                                         std::int32_t high) {
+  std::int32_t number = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, number);
+  if (digits.empty() || error != std::errc() || stop != end || number < low || number > high) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded.push_back(text[i]);
+      continue;
+    }
+    unsigned byte = 0;
+    const std::string_view hex = text.substr(i + 1, 2);
+    const auto [stop, error] = std::from_chars(hex.data(), hex.data() + hex.size(), byte, 16);
+    if (hex.size() != 2 || error != std::errc() || stop != hex.data() + 2 || byte == 0) {
+      return std::nullopt;
+    }
+    decoded.push_back(static_cast<char>(byte));
+    i += 2;
+  }
+  return decoded;
+}
+
+Status malformed(std::string_view url, const std::string& what) {
+  return {BELAY_INVALID_ARGUMENT, "URL '" + redacted_url(url) + "': " + what};
+}
+
+Status unsupported(std::string_view url, const std::string& what) {
+  return {BELAY_UNSUPPORTED_URL, "URL '" + redacted_url(url) + "': " + what};
+}
+
+// [[user]:password@]: a lone word is a user without a password.
+bool read_userinfo(std::string_view userinfo, ServerAddress* server) {
+  const std::size_t colon = userinfo.find(':');
+  const auto user = percent_decoded(userinfo.substr(0, colon));
+  const auto password = percent_decoded(
+      colon == std::string_view::npos ? std::string_view() : userinfo.substr(colon + 1));
+  if (!user || !password) {
+    return false;
+  }
+  server->user = *user;
+  server->password = *password;
+  return true;
+}
+
+Status read_host(std::string_view url, std::string_view authority, ServerAddress* server) {
+  std::string_view host = authority;
+  std::string_view port;
+  const bool bracketed = authority.starts_with('[');
+  if (bracketed) {
+    const std::size_t close = authority.find(']');
+    if (close == std::string_view::npos) {
+      return malformed(url, "the bracket of the IPv6 address is not closed");
+    }
+    host = authority.substr(1, close - 1);
+    port = authority.substr(close + 1);
+    if (!port.empty() && !port.starts_with(':')) {
+      return malformed(url, "'" + std::string(port) + "' follows the IPv6 address");
+    }
+  } else if (const std::size_t colon = authority.find(':'); colon != std::string_view::npos) {
+    host = authority.substr(0, colon);
+    port = authority.substr(colon);
+  }
+  if (!port.empty()) {
+    const auto number = parse_number(port.substr(1), 1, 65535);
+    if (!number) {
+      return malformed(url, "port '" + std::string(port.substr(1)) +
+                                "' is not a number in 1..65535" +
+                                (bracketed ? "" : " (an IPv6 address stands in brackets)"));
+    }
+    server->port = static_cast<std::uint16_t>(*number);
+  }
+  const auto decoded = percent_decoded(host);
+  if (!decoded || (decoded->empty() && bracketed)) {
+    return malformed(url, "host '" + std::string(host) + "' cannot be read");
+  }
+  if (!decoded->empty()) {
+    server->host = *decoded;
+  }
+  return {};
+}
+
+Status read_database(std::string_view url, std::string_view digits, ServerAddress* server) {
+  const auto number = parse_number(digits, 0, kMaxDatabase);
+  if (!number) {
+    return malformed(url, "database '" + std::string(digits) + "' is not a number");
+  }
+  server->database = *number;
+  return {};
+}
+
+// ?db=n, the only parameter there is.
+Status read_query(std::string_view url, std::string_view query, bool takes_db,
+                  ServerAddress* server) {
+  if (takes_db && query.starts_with("db=")) {
+    return read_database(url, query.substr(3), server);
+  }
+  return malformed(url,
+                   "unknown parameter '" + std::string(query.substr(0, query.find('='))) + "'");
+}
+
+Status parse_redis(std::string_view url, std::string_view rest, ServerAddress* server) {
+  std::string_view query;
+  const std::size_t mark = rest.find('?');
+  if (mark != std::string_view::npos) {
+    return read_query(url, rest.substr(mark + 1), false, server);
+  }
+  const std::size_t slash = rest.find('/');
+  const std::string_view authority = rest.substr(0, slash);
+  if (authority.find(',') != std::string_view::npos) {
+    return unsupported(url, "a list of hosts is not supported yet");
+  }
+  Status status = read_host(url, authority, server);
+  if (status.ok() && slash != std::string_view::npos && slash + 1 < rest.size()) {
+    status = read_database(url, rest.substr(slash + 1), server);
+  }
+  return status;
+}
+
+Status parse_unix(std::string_view url, std::string_view rest, ServerAddress* server) {
+  const std::size_t mark = rest.find('?');
+  const auto path = percent_decoded(rest.substr(0, mark));
+  if (!path || !path->starts_with('/') || path->size() < 2) {
+    return malformed(url, "unix:// takes an absolute path");
+  }
+  constexpr std::size_t kMaxPath = 107;  // sockaddr_un
+  if (path->size() > kMaxPath) {
+    return malformed(url, "the path of the socket has " + std::to_string(path->size()) +
+                              " bytes, at most 107 fit");
+  }
+  server->path = *path;
+  return mark == std::string_view::npos ? Status()
+                                        : read_query(url, rest.substr(mark + 1), true, server);
+}
+
+// Where the userinfo ends (its @), npos where there is none: the last @ before the query, so that a
+// password may hold one that is not encoded.
+std::size_t userinfo_end(std::string_view rest) {
+  return rest.substr(0, rest.find('?')).rfind('@');
+}
+
+}  // namespace
+
+std::string redacted_url(std::string_view url) {
+  const std::size_t colon = url.find("://");
+  const std::size_t start = colon == std::string_view::npos ? 0 : colon + 3;
+  const std::size_t at = url.rfind('@');
+  if (at == std::string_view::npos || at < start) {
+    return std::string(url);
+  }
+  return std::string(url.substr(0, start)) + "***" + std::string(url.substr(at));
+}
+
+Result<ServerAddress> parse_url(std::string_view url) {
+  const std::size_t colon = url.find("://");
+  if (colon == std::string_view::npos) {
+    return malformed(url, "there is no scheme; redis:// and unix:// are known");
+  }
+  const std::string_view scheme = url.substr(0, colon);
+  std::string_view rest = url.substr(colon + 3);
+  ServerAddress server;
+  if (const std::size_t at = userinfo_end(rest); at != std::string_view::npos) {
+    if (!read_userinfo(rest.substr(0, at), &server)) {
+      return malformed(url, "the user or password has a bad % escape");
+    }
+    rest = rest.substr(at + 1);
+  }
+  Status status;
+  if (scheme == "redis") {
+    status = parse_redis(url, rest, &server);
+  } else if (scheme == "unix") {
+    status = parse_unix(url, rest, &server);
+  } else {
+    status = unsupported(
+        url, "scheme '" + std::string(scheme) + "' is not supported; redis and unix are");
+  }
+  if (!status.ok()) {
+    return status;
+  }
+  return server;
+}
+
+}  // namespace belay

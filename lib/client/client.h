@@ -1,0 +1,115 @@
+// A client: owns the loop, the connection, the engine and the queue of events, and is the only
+// place that wires them together. Its monitor (one mutex) guards node and engine; application
+// threads and the loop thread both enter it. Owned by the handle of the C API.
+#pragma once
+
+#include <semaphore.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "client/event_queue.h"
+#include "engine/engine.h"
+#include "net/loop.h"
+#include "net/socket_link.h"
+#include "primitive/lock.h"
+#include "route/node.h"
+#include "route/router.h"
+
+namespace belay {
+
+class Client final : public LinkEvents, public EngineEvents {
+ public:
+  static Result<std::unique_ptr<Client>> create(const Config& config);
+
+  // Shuts down and waits for calls that are still inside. In a forked child: see forked().
+  ~Client() override;
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // True in a child of the process that made it. Nothing may then be called but forget().
+  bool forked() const;
+  // In a forked child, instead of destruction: frees the bulk of the memory. What another thread of
+  // the parent may have had in its hands at the fork is left alone.
+  static void forget(std::unique_ptr<Client> client);
+
+  // What an engine call is to do; the time and the tag are the client's to give.
+  using Submission = std::function<Status(Engine&, std::int64_t tag, Micros now)>;
+
+  // Submits under the caller's tag.
+  Status submit(std::int64_t tag, const Submission& submission);
+  // Submits and waits for the event; a refusal comes as an event, too.
+  Event call(const Submission& submission);
+  Status shutdown();
+  Engine::HoldView look(std::int64_t hold);
+
+  std::unique_ptr<Event> next(std::int64_t timeout_ms) { return queue_.next(timeout_ms); }
+
+  int fd() { return queue_.fd(); }
+
+  const Primitive& lock() const { return lock_; }
+
+  const Config& config() const { return config_; }
+
+  void log(std::int32_t level, const std::string& message) const {
+    Log(config_.log_level).write(level, message);
+  }
+
+  // Counts the calls that are inside, so that destruction can wait for them.
+  class Visit {
+   public:
+    explicit Visit(Client& client) : client_(client) { client_.visits_.fetch_add(1); }
+
+    ~Visit();
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+   private:
+    Client& client_;
+  };
+
+ private:
+  // A thread that waits for its event.
+  struct Waiter;
+  // The monitor, entered: leaving it flushes, arms the timer and wakes whom the engine served.
+  class Entry;
+
+  Client(const Config& config, Identity identity, std::uint64_t seed);
+
+  Status start();
+  void on_timer();
+  void on_link_open() override;
+  void on_link_bytes(std::string_view bytes) override;
+  void on_link_closed(const Status& why) override;
+  void on_event(Event event) override;
+
+  const Config config_;
+  const std::uint32_t generation_;
+  const LockPrimitive lock_;
+  const std::string inbox_;
+  const std::uint64_t seed_;
+  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<SocketLink> link_;
+  EventQueue queue_;
+  std::atomic<int> visits_{0};
+
+  std::mutex monitor_;  // guards what follows
+  std::unique_ptr<Node> node_;
+  std::unique_ptr<SingleRouter> router_;
+  std::unique_ptr<Engine> engine_;
+  std::unordered_map<std::int64_t, Waiter*> waiters_;
+  std::vector<Waiter*> served_;
+  std::int64_t last_tag_ = kMaxId;  // of waiting threads: beyond what callers may choose
+  sem_t shut_down_{};               // posted when the engine has closed
+};
+
+}  // namespace belay

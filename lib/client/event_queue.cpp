@@ -1,0 +1,89 @@
+#include "client/event_queue.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+namespace belay {
+
+EventQueue::~EventQueue() {
+  if (fd_ >= 0) {
+    ::close(fd_);
+  }
+}
+
+void EventQueue::push(Event event) {
+  const std::scoped_lock lock(mutex_);
+  if (closed_) {
+    return;
+  }
+  events_.push_back(std::move(event));
+  if (events_.size() == 1) {
+    signal();
+  }
+  if (waiting_ > 0) {
+    arrived_.notify_one();
+  }
+}
+
+std::unique_ptr<Event> EventQueue::next(std::int64_t timeout_ms) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return closed_ || !events_.empty(); };
+  ++waiting_;
+  if (timeout_ms < 0) {
+    arrived_.wait(lock, ready);
+  } else if (timeout_ms > 0) {
+    // A longer wait than the clock can express is one without limit to any caller.
+    constexpr std::int64_t kLongest = std::int64_t{1000} * 3600 * 24 * 365;
+    arrived_.wait_for(lock, std::chrono::milliseconds(std::min(timeout_ms, kLongest)), ready);
+  }
+  --waiting_;
+  if (events_.empty()) {
+    return nullptr;
+  }
+  auto event = std::make_unique<Event>(std::move(events_.front()));
+  events_.pop_front();
+  if (event->kind == BELAY_EVENT_SHUTDOWN) {
+    closed_ = true;
+    arrived_.notify_all();
+  }
+  if (events_.empty()) {
+    drain();
+  }
+  return event;
+}
+
+int EventQueue::fd() {
+  const std::scoped_lock lock(mutex_);
+  if (fd_ < 0) {
+    fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (!events_.empty()) {
+      signal();
+    }
+  }
+  return fd_;
+}
+
+void EventQueue::close() {
+  const std::scoped_lock lock(mutex_);
+  closed_ = true;
+  events_.clear();
+  arrived_.notify_all();
+}
+
+void EventQueue::signal() {
+  if (fd_ >= 0) {
+    static_cast<void>(eventfd_write(fd_, 1));  // fails only where it is readable already
+  }
+}
+
+void EventQueue::drain() {
+  eventfd_t count = 0;
+  if (fd_ >= 0) {
+    static_cast<void>(eventfd_read(fd_, &count));  // fails only where it is drained already
+  }
+}
+
+}  // namespace belay

@@ -1,0 +1,135 @@
+// What the engine remembers of one name, of a submission, of a hold. Data without behaviour:
+// engine/*.cpp move it along, inside the client's monitor. The engine owns all of it.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "engine/event.h"
+#include "engine/primitive.h"
+#include "engine/timer_heap.h"
+#include "route/node.h"
+
+namespace belay {
+
+struct Claim;
+
+// A granted acquire, until its release.
+struct Hold {
+  std::int64_t id = 0;
+  Claim* claim = nullptr;  // null once it is lost
+  std::int64_t owner = 0;
+  std::int64_t fence = 0;
+  Micros lease = 0;  // fixed; 0: the watchdog's
+  Micros ends_at =
+      kNever;  // of a fixed lease, or after max-hold; whatever the claim's deadline says beyond
+  Micros max_at = kNever;  // when the watchdog stops
+  Micros max_hold = 0;
+  bool notify = false;  // queue events about it
+  bool at_risk = false;
+  bool abandoned = false;           // nobody knows its id any more
+  std::vector<std::int64_t> asked;  // tags of submissions about it
+
+  bool watched() const { return lease == 0 && ends_at == kNever; }
+};
+
+// A dead epoch that the server may still know. Asked to leave until it has answered.
+struct Leaving {
+  std::int64_t epoch = 0;
+  bool in_flight = false;
+  Micros again_at = kNever;  // when to ask, if not in flight
+  Micros sweep_until =
+      0;  // server time until which a lost acquire of it may still arrive (rule 15)
+  Micros matters_until = 0;  // local time at which its record has lapsed whatever happens
+  std::int64_t tag = 0;      // of the release that waits for the answer
+};
+
+enum class ClaimState : std::uint8_t { kIdle, kAsking, kHeld };
+
+struct Claim {
+  const Primitive* primitive = nullptr;
+  Resource resource;
+  Node* node = nullptr;
+  Timer timer;
+  std::list<Pending*> waiting;
+  std::vector<Hold*> holds;
+  std::vector<Leaving> leaving;
+  int in_flight = 0;  // commands that refer to it
+
+  ClaimState state = ClaimState::kIdle;
+  std::int64_t epoch = 0;
+
+  // While asking.
+  bool ask_out = false;
+  Micros ask_at = kNever;  // when to ask again
+  Micros not_after = 0;    // server time, of the latest ask
+  Micros matters_until =
+      0;  // local time at which a grant by an ask that was never answered has lapsed
+  Micros suspect_until = 0;  // server time, as not_after, of an ask whose reply was lost in a cut
+  std::int64_t ticket = 0;
+  Status refusal;  // the latest passing error of the server
+
+  // While held.
+  std::int64_t fence = 0;       // of the grant
+  std::int64_t next_fence = 0;  // for the next local handoff
+  std::int64_t last_fence = 0;  // of the reserved range
+  std::int64_t reserve = 0;     // how many were reserved the last time
+  bool confirmed = false;       // a reply, not only a message, vouches for it
+  Micros deadline = 0;          // until when it is certainly ours
+  Micros vouched = 0;           // the lease behind that deadline
+  Micros lapses_at = 0;         // when the server's record has certainly lapsed
+  Micros renew_at = kNever;
+  bool renew_out = false;
+  bool renew_due = false;
+  bool others_wait = false;  // clients, not local owners
+  Micros others_since = 0;
+  int handoffs = 0;
+};
+
+enum class PendingKind : std::uint8_t {
+  kAcquire,
+  kRelease,
+  kExtend,
+  kVerify,
+  kInspect,
+  kBreak,
+  kList,
+  kPing
+};
+
+// An accepted submission that has not completed.
+struct Pending {
+  std::int64_t tag = 0;
+  PendingKind kind = PendingKind::kAcquire;
+  Timer timer;
+  Micros reach_by = kNever;
+  Claim* claim = nullptr;
+  std::int64_t hold = 0;
+
+  // Acquires.
+  std::list<Pending*>::iterator place;  // in the claim's waiting, if `waits`
+  bool waits = false;
+  bool reached = false;  // the server, or a claim of ours that stands, has answered for it
+  bool is_try = false;
+  Micros wait_until = kNever;
+  std::int64_t owner = 0;
+  Micros lease = 0;  // also of an extension
+  Micros max_hold = 0;
+  bool notify = false;
+
+  // Queries.
+  std::uint64_t command = 0;  // that is to answer it; 0: none is out
+  Resource resource;          // inspect, break
+  std::int64_t fence = 0;     // break
+  std::string pattern;        // list
+  std::string cursor;         // list
+  std::int64_t limit = 0;     // list
+  Status trouble;             // the latest passing error of the server
+  Event event;                // what has been gathered for it
+};
+
+}  // namespace belay

@@ -1,0 +1,513 @@
+// The course of a claim: asking, grants, local handoffs, leaving, loss. Rule numbers refer to
+// lib/README.md.
+#include <algorithm>
+#include <utility>
+
+#include "engine/engine.h"
+#include "route/server_error.h"
+
+namespace belay {
+
+namespace {
+
+constexpr Micros kMinGrant = 100 * kMillisecond;
+constexpr Micros kMaxGrant = 2 * kSecond;
+constexpr Micros kUsable = 200;  // a deadline nearer than this is as good as past
+constexpr Micros kFallbackPoll = 5 * kSecond;
+constexpr std::int64_t kUnhurried = 16;  // waiting clients up to which everybody polls at that pace
+constexpr std::int64_t kMaxStretch = 6;  // 30 s
+constexpr int kMaxHandoffs = 16;
+constexpr Micros kMaxHandoffTime = 10 * kMillisecond;
+constexpr Micros kRetryPause = 50 * kMillisecond;  // after an error that may pass
+constexpr Micros kRefusedPause = kSecond;          // after one that somebody has to mend
+constexpr std::int64_t kFirstReserve = 8;          // RANGE of the scripts
+
+// A duration of the server's as ours: longer by as much as the clocks may differ.
+Micros drifted(Micros duration) {
+  return duration + duration / 200;
+}
+
+}  // namespace
+
+// ---- Asking
+
+void Engine::start_claim(Claim& claim, Micros now) {
+  claim.state = ClaimState::kAsking;
+  claim.epoch = ++last_epoch_;
+  claim.ask_out = false;
+  claim.ask_at = kNever;
+  claim.not_after = 0;
+  claim.matters_until = 0;
+  claim.suspect_until = 0;
+  claim.ticket = 0;
+  claim.refusal = Status();
+  ask(claim, now);
+}
+
+// Rule 6: a grant must outlast the way to its waiter and the confirmation.
+Micros Engine::grant_lease(const Node& node) const {
+  return std::clamp(3 * node.round_trip(), kMinGrant, kMaxGrant);
+}
+
+Micros Engine::lease_for(const Pending& pending) const {
+  return pending.lease > 0 ? pending.lease : config_.watchdog_lease;
+}
+
+void Engine::ask(Claim& claim, Micros now) {
+  Node& node = *claim.node;
+  if (!node.up() || claim.ask_out || claim.waiting.empty()) {
+    return;
+  }
+  claim.ask_at = kNever;
+  if (!node.clock().known(now)) {  // rule 3
+    node.refresh_clock(now);
+    return;
+  }
+  const Pending& head = *claim.waiting.front();
+  AcquireArgs args;
+  args.epoch = claim.epoch;
+  args.lease = lease_for(head);
+  args.not_after = now + node.clock().bound(now) + config_.request_timeout;  // rule 14
+  args.grant_lease = grant_lease(node);
+  args.ticket = claim.ticket;
+  args.highest_fence = highest_fence_;
+  args.queue = !head.is_try;
+  args.local_waiters = claim.waiting.size() - 1;
+  claim.not_after = args.not_after;
+  claim.matters_until = now + config_.request_timeout + drifted(args.lease);
+  claim.ask_out = true;
+  Flight flight;
+  flight.kind = FlightKind::kAcquire;
+  flight.claim = &claim;
+  flight.epoch = claim.epoch;
+  flight.lease = args.lease;
+  flight.not_after = args.not_after;
+  send(node, claim.primitive->acquire(claim.resource, args), std::move(flight), now);
+}
+
+void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent,
+                              Micros now) {
+  const bool current = claim.epoch == flight.epoch && claim.state != ClaimState::kIdle;
+  if (current) {
+    claim.ask_out = false;
+  }
+  const std::optional<AcquireAnswer> answer = claim.primitive->read_acquire(reply);
+  if (!answer) {
+    if (current && claim.state == ClaimState::kAsking) {
+      on_acquire_error(claim, reply.text(), now);
+    }
+    return;
+  }
+  claim.node->saw_time(answer->server_time, sent, now);
+  highest_fence_ = std::max({highest_fence_, answer->highest_fence, answer->last_fence});
+  if (answer->code == AcquireCode::kGranted) {
+    // Rule 8: the lease counts from when it was asked for.
+    on_grant(
+        claim,
+        {flight.epoch, answer->fence, answer->last_fence,
+         sent + flight.lease - lease_margin(flight.lease), flight.lease, true, answer->others_wait},
+        now);
+    return;
+  }
+  if (!current || claim.state != ClaimState::kAsking) {
+    return;
+  }
+  claim.matters_until = 0;
+  claim.refusal = Status();
+  switch (answer->code) {
+    case AcquireCode::kQueued:
+      on_queued(claim, *answer, now);
+      break;
+    case AcquireCode::kBusy:
+      on_busy(claim, now);
+      break;
+    case AcquireCode::kStale:
+      end_claim(claim, false, 0, now);
+      break;
+    default:  // late, or more to do
+      ask(claim, now);
+      break;
+  }
+}
+
+// An error, or a reply that is none of the script's.
+void Engine::on_acquire_error(Claim& claim, std::string_view words, Micros now) {
+  const ServerError error = classify_error(words);
+  claim.refusal = {error.status, claim.node->display() + " refused to acquire '" +
+                                     claim.resource.name + "': " + std::string(words)};
+  if (error.remedy == Remedy::kAskAgain) {
+    ask(claim, now);
+    return;
+  }
+  if (error.remedy != Remedy::kGiveUp) {
+    claim.ask_at = now + kRetryPause;
+    return;
+  }
+  const Status status = claim.refusal;
+  // An error before anything was queued or lost has changed nothing on the server.
+  const bool may_stand = claim.ticket != 0 || claim.suspect_until != 0;
+  const std::vector<Pending*> waiting(claim.waiting.begin(), claim.waiting.end());
+  for (Pending* pending : waiting) {
+    complete(*pending, status, now);
+  }
+  end_claim(claim, may_stand, 0, now);
+}
+
+void Engine::on_busy(Claim& claim, Micros now) {
+  if (!claim.waiting.empty() && claim.waiting.front()->is_try) {
+    complete(*claim.waiting.front(), Status(BELAY_BUSY), now);
+  }
+  if (claim.waiting.empty()) {
+    end_claim(claim, claim.suspect_until != 0, 0, now);
+  } else {
+    mark_reached(claim);
+    ask(claim, now);
+  }
+}
+
+void Engine::mark_reached(Claim& claim) {
+  for (Pending* pending : claim.waiting) {
+    if (!pending->reached) {
+      pending->reached = true;
+      timers_.set(pending->timer, pending->wait_until);
+    }
+  }
+}
+
+// Waiting clients poll in case a message is lost: slowly, and the slower the longer the queue
+// before them.
+Micros Engine::fallback_poll(std::int64_t position) {
+  const std::int64_t stretch = std::clamp<std::int64_t>(position / kUnhurried, 1, kMaxStretch);
+  return kFallbackPoll * stretch * random_.between(80, 120) / 100;
+}
+
+// Rule 18: only the next in line looks when the lease ends.
+void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
+  claim.ticket = answer.ticket;
+  mark_reached(claim);
+  claim.ask_at = now + fallback_poll(answer.position);
+  if (answer.position == 0) {
+    claim.ask_at = std::min(claim.ask_at, now + std::max<Micros>(0, answer.remaining) + kLookAfter);
+  }
+}
+
+// ---- Holding
+
+void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
+  if (claim.state == ClaimState::kIdle || claim.epoch != grant.epoch) {
+    leave(claim, grant.epoch, 0, now + drifted(grant.lease), 0, now);  // rules 11, 12
+    return;
+  }
+  if (claim.state == ClaimState::kHeld) {
+    if (claim.fence != grant.fence) {
+      lose_claim(claim, "the server granted it anew", now);
+    } else if (grant.confirmed) {
+      vouch(claim, grant.deadline, grant.lease, now);
+    }
+    return;
+  }
+  if (grant.deadline <= now + kUsable) {  // rule 4
+    ask(claim, now);
+    return;
+  }
+  highest_fence_ = std::max(highest_fence_, grant.last_fence);
+  claim.state = ClaimState::kHeld;
+  claim.ask_at = kNever;
+  claim.fence = grant.fence;
+  claim.last_fence = grant.last_fence;
+  claim.reserve = kFirstReserve;
+  claim.confirmed = grant.confirmed;
+  claim.deadline = grant.deadline;
+  claim.vouched = grant.lease;
+  claim.lapses_at = now + drifted(grant.lease);
+  claim.renew_at = kNever;
+  claim.renew_out = false;
+  claim.others_wait = grant.others_wait;
+  claim.others_since = now;
+  claim.handoffs = 0;
+  if (!grant.confirmed) {  // rule 5
+    const Micros latest = grant.deadline - 2 * claim.node->round_trip();
+    claim.renew_at = std::max(now, std::min(now + grant.lease / 3, latest));
+  }
+  deliver(claim, grant.fence, grant.confirmed ? grant.deadline : kNever, now);
+}
+
+// Gives the claim to the next local owner, and to whoever else waits in that owner's name. A fixed
+// lease ends at `fixed_end`, or that long from now.
+void Engine::deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros now) {
+  claim.next_fence = fence + 1;
+  const std::int64_t owner = claim.waiting.front()->owner;
+  Pending& head = *claim.waiting.front();
+  make_hold(claim, head, fence,
+            std::min(fixed_end, after(now, head.lease > 0 ? head.lease : kNever)), now);
+  if (owner != 0) {
+    std::vector<Pending*> same;
+    std::copy_if(claim.waiting.begin(), claim.waiting.end(), std::back_inserter(same),
+                 [owner](const Pending* pending) { return pending->owner == owner; });
+    for (Pending* pending : same) {
+      make_hold(claim, *pending, fence, after(now, pending->lease > 0 ? pending->lease : kNever),
+                now);
+    }
+  }
+  plan_renewal(claim, now);
+}
+
+void Engine::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end,
+                       Micros now) {
+  auto owned = std::make_unique<Hold>();
+  Hold& hold = *owned;
+  hold.id = ++last_hold_;
+  hold.claim = &claim;
+  hold.owner = pending.owner;
+  hold.fence = fence;
+  hold.lease = pending.lease;
+  hold.ends_at = pending.lease > 0 ? fixed_end : kNever;
+  hold.max_hold = pending.max_hold;
+  hold.max_at = pending.max_hold > 0 && pending.lease == 0 ? now + pending.max_hold : kNever;
+  hold.notify = pending.notify;
+  claim.holds.push_back(&hold);
+  holds_.emplace(hold.id, std::move(owned));
+  pending.hold = hold.id;
+  Event event = outcome(pending, Status());
+  event.fence = fence;
+  event.remaining = std::min(claim.deadline, hold.ends_at) - now;
+  complete(pending, std::move(event), now);
+}
+
+// Local owners may have it among themselves as long as that keeps no other client waiting beyond a
+// small budget, and what vouches for the claim is a reply.
+bool Engine::may_hand_locally(const Claim& claim, Micros now) const {
+  const bool spent = claim.others_wait &&
+                     (claim.handoffs >= kMaxHandoffs || now - claim.others_since > kMaxHandoffTime);
+  const bool has_fence =
+      claim.next_fence <= claim.last_fence || (claim.node->up() && !claim.others_wait);
+  return claim.state == ClaimState::kHeld && !claim.waiting.empty() && claim.confirmed &&
+         claim.deadline - now > kMinGrant / 2 && has_fence && !spent;
+}
+
+// Rule 21: without a reserved fence the next owner waits for the answer that brings more.
+void Engine::pass_on(Claim& claim, Micros now) {
+  if (claim.next_fence > claim.last_fence) {
+    want_renewal(claim);
+    return;
+  }
+  ++claim.handoffs;
+  deliver(claim, claim.next_fence, kNever, now);
+}
+
+void Engine::others_are_waiting(Claim& claim, Micros now) {
+  if (!claim.others_wait) {
+    claim.others_wait = true;
+    claim.others_since = now;
+    claim.handoffs = 0;
+  }
+}
+
+// ---- Leaving and loss
+
+// Ends the current epoch. `tag`: of the release that waits for the server's answer.
+void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) {
+  const Micros matters_until =
+      claim.state == ClaimState::kHeld ? claim.lapses_at : claim.matters_until;
+  claim.state = ClaimState::kIdle;
+  claim.ask_out = false;
+  claim.ask_at = kNever;
+  claim.renew_at = kNever;
+  claim.renew_out = false;
+  if (leaves || claim.suspect_until != 0) {
+    leave(claim, claim.epoch, claim.suspect_until, matters_until, tag, now);
+  }
+}
+
+// Rule 10: asked again until it is answered.
+void Engine::leave(Claim& claim, std::int64_t epoch, Micros sweep_until, Micros matters_until,
+                   std::int64_t tag, Micros now) {
+  const auto found =
+      std::find_if(claim.leaving.begin(), claim.leaving.end(),
+                   [epoch](const Leaving& leaving) { return leaving.epoch == epoch; });
+  if (found != claim.leaving.end()) {
+    found->sweep_until = std::max(found->sweep_until, sweep_until);
+    send_leave(claim, *found, now);
+    return;
+  }
+  Leaving leaving;
+  leaving.epoch = epoch;
+  leaving.sweep_until = sweep_until;
+  leaving.matters_until = matters_until;
+  leaving.tag = tag;
+  claim.leaving.push_back(leaving);
+  send_leave(claim, claim.leaving.back(), now);
+}
+
+void Engine::send_leave(Claim& claim, Leaving& leaving, Micros now) {
+  if (leaving.in_flight || !claim.node->up()) {
+    return;
+  }
+  leaving.in_flight = true;
+  leaving.again_at = kNever;
+  Flight flight;
+  flight.kind = FlightKind::kLeave;
+  flight.claim = &claim;
+  flight.epoch = leaving.epoch;
+  send(*claim.node, claim.primitive->leave(claim.resource, leaving.epoch, highest_fence_),
+       std::move(flight), now);
+}
+
+void Engine::on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent,
+                            Micros now) {
+  const auto found =
+      std::find_if(claim.leaving.begin(), claim.leaving.end(),
+                   [&flight](const Leaving& leaving) { return leaving.epoch == flight.epoch; });
+  if (found == claim.leaving.end()) {
+    return;
+  }
+  found->in_flight = false;
+  const std::optional<LeaveAnswer> answer = claim.primitive->read_leave(reply);
+  Status status;
+  if (answer) {
+    claim.node->saw_time(answer->server_time, sent, now);
+  } else {
+    const ServerError error = classify_error(reply.text());
+    status = {error.status, claim.node->display() + " refused to release '" + claim.resource.name +
+                                "': " + std::string(reply.text())};
+    status.in_doubt_until = found->matters_until;
+    found->again_at = now + (error.remedy == Remedy::kAskAgain ? 0
+                             : error.remedy == Remedy::kGiveUp ? kRefusedPause
+                                                               : kRetryPause);
+    if (error.remedy != Remedy::kGiveUp) {
+      return;
+    }
+  }
+  // Rule 10: a release asked for in time is done, whatever the server still knew of it.
+  if (const auto pending = pendings_.find(std::exchange(found->tag, 0));
+      pending != pendings_.end()) {
+    complete(*pending->second, std::move(status), now);
+  }
+  if (answer && answer->code == LeaveCode::kMore) {
+    send_leave(claim, *found, now);
+  } else if (answer && found->sweep_until >= answer->server_time) {
+    found->again_at = now + drifted(found->sweep_until - answer->server_time) + 2 * kMillisecond;
+  } else if (answer || now >= found->matters_until) {
+    claim.leaving.erase(found);
+  }
+}
+
+void Engine::lose_hold(Hold& hold, const std::string& why, Micros now) {
+  Claim& claim = *hold.claim;
+  std::erase(claim.holds, &hold);
+  if (hold.abandoned) {
+    abandoned_.erase(hold.id);
+    return;
+  }
+  hold.claim = nullptr;
+  const Status status(BELAY_LOST, "hold " + std::to_string(hold.id) + " of '" +
+                                      claim.resource.name + "' was lost: " + why);
+  tell_of(hold, BELAY_EVENT_LOST, status, now);
+  for (const std::int64_t asked : std::exchange(hold.asked, {})) {
+    complete(*pendings_.at(asked), status, now);
+  }
+}
+
+void Engine::lose_claim(Claim& claim, const std::string& why, Micros now) {
+  for (Hold* hold : std::vector<Hold*>(claim.holds)) {
+    lose_hold(*hold, why, now);
+  }
+  end_claim(claim, true, 0, now);
+}
+
+// ---- Time
+
+void Engine::on_claim_due(Claim& claim, Micros now) {
+  if (claim.state == ClaimState::kHeld) {
+    check_holds(claim, now);
+    warn_if_at_risk(claim, now);
+    if (now >= claim.renew_at) {
+      want_renewal(claim);
+    }
+  } else if (claim.state == ClaimState::kAsking && now >= claim.ask_at) {
+    claim.ask_at = kNever;
+    ask(claim, now);
+  }
+  for (Leaving& leaving : claim.leaving) {
+    if (now >= leaving.again_at) {
+      leaving.again_at = kNever;
+      send_leave(claim, leaving, now);
+    }
+  }
+}
+
+void Engine::check_holds(Claim& claim, Micros now) {
+  for (Hold* hold : std::vector<Hold*>(claim.holds)) {
+    if (now >= hold->ends_at) {
+      lose_hold(*hold, hold->lease > 0 ? "its lease ended" : "its max-hold was reached", now);
+    } else if (hold->watched() && now >= hold->max_at) {
+      hold->ends_at = claim.deadline;
+      hold->at_risk = true;
+      tell_of(*hold, BELAY_EVENT_AT_RISK,
+              Status(BELAY_OK, "hold " + std::to_string(hold->id) + " of '" + claim.resource.name +
+                                   "' reached its max-hold of " +
+                                   std::to_string(to_ms(hold->max_hold)) +
+                                   " ms and is not renewed any more"),
+              now);
+    }
+  }
+  if (now >= claim.deadline) {
+    lose_claim(claim,
+               "its lease ended without a renewal" +
+                   (claim.refusal.ok() ? "" : ": " + claim.refusal.message),
+               now);
+    return;
+  }
+  // Whoever waits gets the claim, or the server does.
+  if (claim.holds.empty() && may_hand_locally(claim, now)) {
+    pass_on(claim, now);
+  } else if (claim.holds.empty()) {
+    end_claim(claim, true, 0, now);
+  }
+}
+
+Micros Engine::risk_time(const Claim& claim, const Hold& hold) const {
+  const bool should_be_renewed = hold.watched() || !claim.confirmed;
+  return should_be_renewed && !hold.at_risk ? claim.deadline - claim.vouched / 3 : kNever;
+}
+
+void Engine::warn_if_at_risk(Claim& claim, Micros now) {
+  for (Hold* hold : claim.holds) {
+    if (now >= risk_time(claim, *hold)) {
+      hold->at_risk = true;
+      std::string why = "hold " + std::to_string(hold->id) + " of '" + claim.resource.name +
+                        "' has not been renewed in time";
+      if (!claim.refusal.ok()) {
+        why += ": " + claim.refusal.message;
+      } else if (!claim.node->trouble().ok()) {
+        why += ": " + claim.node->trouble().message;
+      }
+      tell_of(*hold, BELAY_EVENT_AT_RISK, Status(BELAY_OK, why), now);
+    }
+  }
+}
+
+Micros Engine::claim_deadline(const Claim& claim) const {
+  Micros soonest = kNever;
+  if (claim.state == ClaimState::kHeld) {
+    soonest = claim.deadline;
+    for (const Hold* hold : claim.holds) {
+      soonest = std::min({soonest, hold->ends_at, hold->watched() ? hold->max_at : kNever,
+                          risk_time(claim, *hold)});
+    }
+  }
+  if (!claim.node->up()) {
+    return soonest;
+  }
+  if (claim.state == ClaimState::kHeld && !claim.renew_out && !claim.renew_due) {
+    soonest = std::min(soonest, claim.renew_at);
+  } else if (claim.state == ClaimState::kAsking && !claim.ask_out) {
+    soonest = std::min(soonest, claim.ask_at);
+  }
+  for (const Leaving& leaving : claim.leaving) {
+    soonest = std::min(soonest, leaving.again_at);
+  }
+  return soonest;
+}
+
+}  // namespace belay

@@ -1,0 +1,625 @@
+// Submissions, time and dispatch.
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <array>
+
+namespace belay {
+
+namespace {
+
+constexpr Micros kCloseBound = 2 * kSecond;
+
+std::int32_t event_kind(PendingKind kind) {
+  static constexpr std::array<std::int32_t, 8> kKinds{
+      BELAY_EVENT_ACQUIRED,  BELAY_EVENT_RELEASED, BELAY_EVENT_EXTENDED, BELAY_EVENT_VERIFIED,
+      BELAY_EVENT_INSPECTED, BELAY_EVENT_BROKEN,   BELAY_EVENT_LISTED,   BELAY_EVENT_PINGED};
+  return kKinds[static_cast<std::size_t>(kind)];
+}
+
+bool is_query(PendingKind kind) {
+  return kind != PendingKind::kAcquire && kind != PendingKind::kRelease;
+}
+
+// What a cancel cannot take back, once it may be on its way.
+bool has_effect(PendingKind kind) {
+  return kind == PendingKind::kRelease || kind == PendingKind::kExtend ||
+         kind == PendingKind::kBreak;
+}
+
+bool refused(const Node& node) {
+  return !node.up() && belay_status_class(node.trouble().code) == BELAY_CLASS_REFUSED;
+}
+
+}  // namespace
+
+Engine::Engine(const Config& config, const Primitive& lock, Router& router, EngineEvents& events,
+               std::uint64_t seed)
+    : config_(config), lock_(lock), router_(router), events_(events), random_(seed) {}
+
+// ---- Submissions
+
+Status Engine::admit(std::int64_t tag) const {
+  if (closing_) {
+    return {BELAY_CLOSED, "the client has been shut down"};
+  }
+  if (pendings_.contains(tag)) {
+    return {BELAY_TAG_IN_USE, "tag " + std::to_string(tag) + " belongs to a pending submission"};
+  }
+  if (static_cast<std::int64_t>(pendings_.size()) >= config_.max_pending) {
+    return {BELAY_TOO_MANY_PENDING, "there are " + std::to_string(pendings_.size()) +
+                                        " pending submissions, the limit of this client"};
+  }
+  return {};
+}
+
+Pending& Engine::add_pending(std::int64_t tag, PendingKind kind, Micros now) {
+  auto owned = std::make_unique<Pending>();
+  Pending& pending = *owned;
+  pending.tag = tag;
+  pending.kind = kind;
+  pending.timer.pending = &pending;
+  pending.reach_by = now + config_.request_timeout;
+  timers_.set(pending.timer, pending.reach_by);
+  pendings_.emplace(tag, std::move(owned));
+  return pending;
+}
+
+Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now) {
+  advance(now);
+  if (Status status = admit(tag); !status.ok()) {
+    return status;
+  }
+  Claim& claim = claim_of(*request.primitive, request.name);
+  Pending& pending = add_pending(tag, PendingKind::kAcquire, now);
+  pending.claim = &claim;
+  pending.is_try = wait == 0;
+  pending.wait_until = after(now, wait);
+  pending.owner = request.owner;
+  pending.lease = request.lease;
+  pending.max_hold = request.max_hold;
+  pending.notify = request.notify;
+  const bool re_enters = claim.state == ClaimState::kHeld && request.owner != 0 &&
+                         !claim.holds.empty() && claim.holds.front()->owner == request.owner;
+  if (re_enters) {
+    make_hold(claim, pending, claim.holds.front()->fence,
+              after(now, request.lease > 0 ? request.lease : kNever), now);
+    plan_renewal(claim, now);
+  } else if (pending.is_try && claim.state != ClaimState::kIdle) {
+    complete(pending, Status(BELAY_BUSY), now);
+  } else if (refused(*claim.node)) {
+    complete(pending, claim.node->trouble(), now);
+  } else {
+    pending.waits = true;
+    pending.place = claim.waiting.insert(claim.waiting.end(), &pending);
+    if (wait == kNever) {
+      pending.reach_by = kNever;
+    }
+    pending.reached = claim.state == ClaimState::kHeld ||
+                      (claim.state == ClaimState::kAsking && claim.ticket != 0);
+    timers_.set(pending.timer, pending.reached ? pending.wait_until : pending.reach_by);
+  }
+  settle(claim, now);
+  finish(now);
+  return {};
+}
+
+Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
+  advance(now);
+  if (Status status = admit(tag); !status.ok()) {
+    return status;
+  }
+  const auto found = holds_.find(id);
+  if (found == holds_.end()) {
+    return {BELAY_UNKNOWN_HOLD,
+            "hold " + std::to_string(id) + " was never granted, or has been released"};
+  }
+  const std::unique_ptr<Hold> hold = std::move(found->second);
+  holds_.erase(found);
+  Pending& pending = add_pending(tag, PendingKind::kRelease, now);
+  pending.hold = id;
+  if (hold->claim == nullptr) {
+    complete(pending,
+             Status(BELAY_LOST, "hold " + std::to_string(id) + " had been lost before its release"),
+             now);
+    return {};
+  }
+  Claim& claim = *hold->claim;
+  pending.claim = &claim;
+  std::erase(claim.holds, hold.get());
+  for (const std::int64_t asked : std::exchange(hold->asked, {})) {
+    complete(*pendings_.at(asked), Status(BELAY_UNKNOWN_HOLD, "the hold was released meanwhile"),
+             now);
+  }
+  if (!claim.holds.empty()) {
+    complete(pending, Status(), now);
+    plan_renewal(claim, now);
+  } else if (may_hand_locally(claim, now)) {
+    complete(pending, Status(), now);
+    pass_on(claim, now);
+  } else {
+    timers_.set(pending.timer, std::min(pending.reach_by, claim.deadline));
+    end_claim(claim, true, tag, now);
+  }
+  settle(claim, now);
+  finish(now);
+  return {};
+}
+
+Status Engine::cancel(std::int64_t tag, Micros now) {
+  advance(now);
+  const auto found = pendings_.find(tag);
+  if (found == pendings_.end()) {
+    return {BELAY_UNKNOWN_TAG, "tag " + std::to_string(tag) + " belongs to no pending submission"};
+  }
+  Pending& pending = *found->second;
+  if (!has_effect(pending.kind)) {
+    Claim* claim = pending.claim;
+    complete(pending, Status(BELAY_CANCELLED), now);
+    if (claim != nullptr) {
+      settle(*claim, now);
+    }
+  }
+  finish(now);
+  return {};
+}
+
+// The hold lives on without a name until its time is up, so that this client's next claim does not
+// take it for freed.
+Status Engine::abandon(std::int64_t id, Micros now) {
+  advance(now);
+  const auto found = holds_.find(id);
+  if (found == holds_.end()) {
+    return {BELAY_UNKNOWN_HOLD,
+            "hold " + std::to_string(id) + " was never granted, or has been released"};
+  }
+  Hold& hold = *found->second;
+  Claim* claim = hold.claim;
+  if (claim != nullptr) {
+    hold.abandoned = true;
+    hold.owner = 0;
+    hold.ends_at = std::min(hold.ends_at, claim->deadline);
+    for (const std::int64_t asked : std::exchange(hold.asked, {})) {
+      complete(*pendings_.at(asked), Status(BELAY_UNKNOWN_HOLD, "the hold was abandoned meanwhile"),
+               now);
+    }
+    abandoned_.emplace(id, std::move(found->second));
+  }
+  holds_.erase(found);
+  if (claim != nullptr) {
+    settle(*claim, now);
+  }
+  finish(now);
+  return {};
+}
+
+Status Engine::shutdown(Micros now) {
+  advance(now);
+  if (closing_) {
+    return {BELAY_CLOSED, "the client has been shut down"};
+  }
+  closing_ = true;
+  close_by_ = now + kCloseBound;
+  end_everything(now);
+  finish(now);
+  return {};
+}
+
+void Engine::end_everything(Micros now) {
+  std::vector<std::int64_t> tags;
+  for (const auto& [tag, pending] : pendings_) {
+    if (pending->kind != PendingKind::kRelease) {
+      tags.push_back(tag);
+    }
+  }
+  std::sort(tags.begin(), tags.end());
+  for (const std::int64_t tag : tags) {
+    complete(*pendings_.at(tag), Status(BELAY_CLOSED, "the client was shut down"), now);
+  }
+  std::vector<Claim*> claims;
+  for (const auto& [name, claim] : claims_) {
+    claims.push_back(claim.get());
+  }
+  for (Claim* claim : claims) {
+    const bool abandoned = std::all_of(claim->holds.begin(), claim->holds.end(),
+                                       [](Hold* hold) { return hold->abandoned; });
+    if (claim->state == ClaimState::kHeld) {
+      const bool release = !abandoned || claim->holds.empty();
+      claim->holds.clear();
+      end_claim(*claim, release, 0, now);
+    }
+    settle(*claim, now);
+  }
+  holds_.clear();
+  abandoned_.clear();
+}
+
+Engine::HoldView Engine::look(std::int64_t id, Micros now) {
+  advance(now);
+  finish(now);
+  const auto found = holds_.find(id);
+  if (found == holds_.end()) {
+    return {};
+  }
+  const Hold& hold = *found->second;
+  if (hold.claim == nullptr) {
+    return {BELAY_HOLD_LOST, 0, hold.fence};
+  }
+  return {hold.at_risk ? BELAY_AT_RISK : BELAY_HELD,
+          std::min(hold.claim->deadline, hold.ends_at) - now, hold.fence};
+}
+
+// ---- Completions
+
+Event Engine::outcome(const Pending& pending, Status status) const {
+  Event event;
+  event.kind = event_kind(pending.kind);
+  event.tag = pending.tag;
+  event.status = std::move(status);
+  event.hold = pending.hold;
+  return event;
+}
+
+void Engine::complete(Pending& pending, Status status, Micros now) {
+  complete(pending, outcome(pending, std::move(status)), now);
+}
+
+void Engine::complete(Pending& pending, Event event, Micros now) {
+  if (event.status.in_doubt_until > now) {
+    event.in_doubt = event.status.in_doubt_until - now;
+  }
+  if (pending.waits) {
+    pending.claim->waiting.erase(pending.place);
+  }
+  if (const auto hold = holds_.find(pending.hold); hold != holds_.end()) {
+    std::erase(hold->second->asked, pending.tag);
+  }
+  timers_.set(pending.timer, kNever);
+  pendings_.erase(pending.tag);
+  events_.on_event(std::move(event));
+}
+
+void Engine::tell_of(Hold& hold, std::int32_t kind, Status status, Micros now) {
+  if (!hold.notify || hold.abandoned) {
+    return;
+  }
+  Event event;
+  event.kind = kind;
+  event.status = std::move(status);
+  event.hold = hold.id;
+  event.fence = hold.fence;
+  if (hold.claim != nullptr) {
+    event.remaining = std::max<Micros>(0, std::min(hold.claim->deadline, hold.ends_at) - now);
+  }
+  events_.on_event(std::move(event));
+}
+
+Status Engine::unavailable(const Node& node, const std::string& what) const {
+  std::string text = what + " within " + std::to_string(to_ms(config_.request_timeout)) + " ms";
+  if (!node.trouble().ok()) {
+    text += ": " + node.trouble().message;
+  }
+  return {BELAY_UNAVAILABLE, std::move(text)};
+}
+
+// ---- Time
+
+void Engine::on_timer(Micros now) {
+  advance(now);
+  finish(now);
+}
+
+// Everything that is due by now happens before anything else: a process that was stopped learns of
+// its losses first.
+void Engine::advance(Micros now) {
+  for (Timer* timer = timers_.first(); timer != nullptr && timer->at <= now;
+       timer = timers_.first()) {
+    if (timer->claim != nullptr) {
+      Claim& claim = *timer->claim;
+      on_claim_due(claim, now);
+      settle(claim, now);
+    } else {
+      on_pending_due(*timer->pending, now);
+    }
+  }
+}
+
+void Engine::finish(Micros now) {
+  flush_renewals(now);
+  if (!closing_ || closed_) {
+    return;
+  }
+  if (now >= close_by_) {
+    while (!pendings_.empty()) {
+      time_out(*pendings_.begin()->second, now);
+    }
+  } else if (!claims_.empty() || !pendings_.empty()) {
+    return;
+  }
+  closed_ = true;
+  close_by_ = kNever;
+  Event event;
+  event.kind = BELAY_EVENT_SHUTDOWN;
+  events_.on_event(std::move(event));
+}
+
+void Engine::on_pending_due(Pending& pending, Micros now) {
+  if (is_query(pending.kind) && now < pending.reach_by) {
+    send_query(pending, now);
+    timers_.set(pending.timer, pending.reach_by);
+    return;
+  }
+  time_out(pending, now);
+}
+
+void Engine::time_out(Pending& pending, Micros now) {
+  Claim* claim = pending.claim;
+  const Node& node = node_for(pending);
+  Status status;
+  if (pending.kind == PendingKind::kAcquire && pending.reached && node.up()) {
+    status = Status(BELAY_TIMEOUT);
+  } else if (pending.kind == PendingKind::kAcquire) {
+    status = claim->refusal.ok() ? unavailable(node, "no answer") : claim->refusal;
+    status.in_doubt_until = claim->matters_until;
+  } else if (pending.kind == PendingKind::kRelease) {
+    status = unavailable(node, "the release was not answered");
+    for (Leaving& leaving : claim->leaving) {
+      if (leaving.tag == pending.tag) {
+        leaving.tag = 0;
+        status.in_doubt_until = leaving.matters_until;
+      }
+    }
+  } else {
+    status = pending.trouble.ok() ? unavailable(node, "no answer") : pending.trouble;
+    if (has_effect(pending.kind) && pending.command != 0) {
+      status.in_doubt_until = now + config_.request_timeout + pending.lease;
+    }
+  }
+  complete(pending, std::move(status), now);
+  if (claim != nullptr) {
+    settle(*claim, now);
+  }
+}
+
+// ---- Commands and what comes back
+
+std::uint64_t Engine::send(Node& node, Command command, Flight flight, Micros now) {
+  command.id = ++last_command_;
+  if (flight.claim != nullptr) {
+    ++flight.claim->in_flight;
+  }
+  for (const Renewed& renewed : flight.renewed) {
+    ++renewed.claim->in_flight;
+  }
+  flight.node = &node;
+  flights_.emplace(command.id, std::move(flight));
+  node.send(command, now);
+  return command.id;
+}
+
+void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent, Micros now) {
+  const auto found = flights_.find(id);
+  if (found == flights_.end()) {
+    return;
+  }
+  const Flight flight = std::move(found->second);
+  flights_.erase(found);
+  advance(now);
+  if (flight.kind == FlightKind::kRenew) {
+    on_renew_reply(flight, reply, sent, now);
+  } else if (flight.kind == FlightKind::kQuery) {
+    const auto pending = pendings_.find(flight.tag);
+    if (pending != pendings_.end() && pending->second->command == id) {
+      on_query_reply(*pending->second, reply, sent, now);
+    }
+  } else {
+    --flight.claim->in_flight;
+    if (flight.kind == FlightKind::kAcquire) {
+      on_acquire_reply(*flight.claim, flight, reply, sent, now);
+    } else {
+      on_leave_reply(*flight.claim, flight, reply, sent, now);
+    }
+    settle(*flight.claim, now);
+  }
+  static_cast<void>(node);
+  finish(now);
+}
+
+void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
+  const std::optional<Message> message = lock_.read_message(payload);
+  if (!message) {
+    return;
+  }
+  advance(now);
+  node.saw_time(message->server_time, 0, now);
+  Claim& claim = claim_of(lock_, message->name);
+  const bool current = claim.state != ClaimState::kIdle && claim.epoch == message->epoch;
+  if (!current) {
+    leave(claim, message->epoch, 0, now + config_.watchdog_lease, 0, now);
+  } else if (message->kind == MessageKind::kGrant) {
+    const Micros lease = message->grant_lease;
+    // Rule 4. Without a bound the message vouches for nothing: a deadline in the past makes us ask.
+    const Micros deadline =
+        node.clock().known(now)
+            ? message->server_time + lease - node.clock().bound(now) - lease_margin(lease)
+            : 0;
+    on_grant(claim,
+             {message->epoch, message->fence, message->last_fence, deadline, lease, false,
+              message->others_wait},
+             now);
+  } else if (message->kind == MessageKind::kNext && claim.state == ClaimState::kAsking) {
+    claim.ask_at = now + std::min(message->look_in + kLookAfter, fallback_poll(0));
+  } else if (message->kind == MessageKind::kWaits && claim.state == ClaimState::kHeld) {
+    others_are_waiting(claim, now);
+  } else if (message->kind == MessageKind::kBroken && claim.state == ClaimState::kHeld) {
+    lose_claim(claim, "it was broken by " + message->by, now);
+  }
+  settle(claim, now);
+  finish(now);
+}
+
+void Engine::on_node_up(Node& node, Micros now) {
+  advance(now);
+  std::vector<Claim*> claims;
+  for (const auto& [name, claim] : claims_) {
+    if (claim->node == &node) {
+      claims.push_back(claim.get());
+    }
+  }
+  // Rule 13: leaves go before acquires and renewals.
+  for (Claim* claim : claims) {
+    if (!node.has_ghosts()) {
+      claim->suspect_until = 0;
+    }
+    for (Leaving& leaving : claim->leaving) {
+      if (!node.has_ghosts()) {
+        leaving.sweep_until = 0;
+      }
+      send_leave(*claim, leaving, now);
+    }
+  }
+  for (Claim* claim : claims) {
+    if (claim->state == ClaimState::kAsking) {
+      ask(*claim, now);
+    } else if (claim->state == ClaimState::kHeld) {
+      want_renewal(*claim);
+    }
+    settle(*claim, now);
+  }
+  for (const auto& [tag, pending] : pendings_) {
+    if (is_query(pending->kind) && &node_for(*pending) == &node) {
+      send_query(*pending, now);
+    }
+  }
+  finish(now);
+}
+
+void Engine::on_node_down(Node& node, Micros now) {
+  advance(now);
+  std::erase_if(flights_, [&node](auto& entry) {
+    if (entry.second.node == &node && entry.second.kind == FlightKind::kAcquire) {
+      suspect(entry.second);
+    }
+    return entry.second.node == &node;
+  });
+  std::vector<Claim*> claims;
+  for (const auto& [name, claim] : claims_) {
+    if (claim->node == &node) {
+      claims.push_back(claim.get());
+    }
+  }
+  for (Claim* claim : claims) {
+    reset_claim(*claim, now);
+  }
+  for (const auto& [tag, pending] : pendings_) {
+    // A break of whoever holds it must not hit a second holder.
+    if (pending->command != 0 && !(pending->kind == PendingKind::kBreak && pending->fence == 0)) {
+      pending->command = 0;
+    }
+  }
+  if (refused(node)) {
+    refuse_waiting(node, now);
+  }
+  finish(now);
+}
+
+// Rule 15: an acquire whose reply was lost in a cut may still arrive, until its not-after.
+void Engine::suspect(const Flight& flight) {
+  Claim& claim = *flight.claim;
+  if (claim.state != ClaimState::kIdle && claim.epoch == flight.epoch) {
+    claim.suspect_until = std::max(claim.suspect_until, flight.not_after);
+  }
+  for (Leaving& leaving : claim.leaving) {
+    if (leaving.epoch == flight.epoch) {
+      leaving.sweep_until = std::max(leaving.sweep_until, flight.not_after);
+    }
+  }
+}
+
+// The connection is gone: nothing is in flight, and nothing is asked until there is a new one.
+void Engine::reset_claim(Claim& claim, Micros now) {
+  claim.in_flight = 0;
+  claim.ask_out = false;
+  claim.ask_at = kNever;
+  claim.renew_out = false;
+  claim.renew_at = kNever;
+  for (Leaving& leaving : claim.leaving) {
+    leaving.in_flight = false;
+    leaving.again_at = kNever;
+  }
+  settle(claim, now);
+}
+
+// The server will not have us: whoever waits is told at once.
+void Engine::refuse_waiting(Node& node, Micros now) {
+  std::vector<std::int64_t> tags;
+  for (const auto& [tag, pending] : pendings_) {
+    if (&node_for(*pending) == &node && (pending->waits || is_query(pending->kind))) {
+      tags.push_back(tag);
+    }
+  }
+  std::sort(tags.begin(), tags.end());
+  for (const std::int64_t tag : tags) {
+    Pending& pending = *pendings_.at(tag);
+    Claim* claim = pending.claim;
+    complete(pending, node.trouble(), now);
+    if (claim != nullptr) {
+      settle(*claim, now);
+    }
+  }
+}
+
+void Engine::on_node_flushed(Node& node, Micros now) {
+  advance(now);
+  for (const auto& [name, claim] : claims_) {
+    if (claim->node == &node && claim->state == ClaimState::kHeld) {
+      want_renewal(*claim);
+    } else if (claim->node == &node && claim->state == ClaimState::kAsking) {
+      ask(*claim, now);
+    }
+  }
+  finish(now);
+}
+
+void Engine::on_node_clock(Node& node, Micros now) {
+  advance(now);
+  for (const auto& [name, claim] : claims_) {
+    if (claim->node == &node && claim->state == ClaimState::kAsking && claim->ask_at == kNever) {
+      ask(*claim, now);
+    }
+  }
+  finish(now);
+}
+
+// ---- The table of claims
+
+Claim& Engine::claim_of(const Primitive& primitive, std::string_view name) {
+  auto& slot = claims_[std::string(name)];
+  if (slot == nullptr) {
+    slot = std::make_unique<Claim>();
+    slot->primitive = &primitive;
+    slot->resource = primitive.resource(name);
+    slot->node = &router_.node_of(slot->resource.slot);
+    slot->timer.claim = slot.get();
+  }
+  return *slot;
+}
+
+// Brings a claim in line with who wants it, forgets it if nobody does, and sets its timer
+// otherwise. Every entry ends with it.
+void Engine::settle(Claim& claim, Micros now) {
+  if (claim.state != ClaimState::kIdle && claim.waiting.empty() && claim.holds.empty()) {
+    end_claim(claim, claim.state == ClaimState::kHeld || claim.not_after != 0, 0, now);
+  }
+  if (claim.state == ClaimState::kIdle && !claim.waiting.empty()) {
+    start_claim(claim, now);
+  }
+  const bool idle = claim.state == ClaimState::kIdle && claim.leaving.empty() &&
+                    claim.in_flight == 0 && !claim.renew_due;
+  timers_.set(claim.timer, idle ? kNever : claim_deadline(claim));
+  if (idle) {
+    claims_.erase(claim.resource.name);
+  }
+}
+
+}  // namespace belay

@@ -1,0 +1,207 @@
+// The engine: claims, local arbitration, waiting, leases, the watchdog. A deterministic state
+// machine: submissions, replies, messages and time come in; commands, events and the next deadline
+// go out. Used inside the client's monitor; owned by the client. The rules it follows are in
+// lib/README.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/config.h"
+#include "base/random.h"
+#include "engine/claim.h"
+#include "engine/event.h"
+#include "engine/primitive.h"
+#include "engine/timer_heap.h"
+#include "route/router.h"
+
+namespace belay {
+
+struct AcquireRequest {
+  const Primitive* primitive = nullptr;
+  std::string name;
+  std::int64_t owner = 0;
+  Micros lease = 0;     // 0: the watchdog's
+  Micros max_hold = 0;  // 0: none
+  bool notify = false;
+};
+
+class Engine final : public NodeEvents {
+ public:
+  // `lock` reads the messages of the inbox and answers for names as such.
+  Engine(const Config& config, const Primitive& lock, Router& router, EngineEvents& events,
+         std::uint64_t seed);
+
+  // Submissions. A status other than OK: refused, and no event follows. The arguments have been
+  // checked.
+  Status acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
+  Status release(std::int64_t tag, std::int64_t hold, Micros now);
+  Status extend(std::int64_t tag, std::int64_t hold, Micros lease, Micros now);
+  Status verify(std::int64_t tag, std::int64_t hold, Micros now);
+  Status inspect(std::int64_t tag, std::string_view name, Micros now);
+  Status force(std::int64_t tag, std::string_view name, std::int64_t fence, Micros now);
+  Status list(std::int64_t tag, std::string_view pattern, std::int64_t limit, Micros now);
+  Status ping(std::int64_t tag, Micros now);
+  Status cancel(std::int64_t tag, Micros now);
+  Status abandon(std::int64_t hold, Micros now);
+  Status shutdown(Micros now);
+
+  // Local reads.
+  struct HoldView {
+    std::int32_t state = 0;  // belay_hold_status; 0: no such hold
+    Micros remaining = 0;
+    std::int64_t fence = 0;
+  };
+
+  HoldView look(std::int64_t hold, Micros now);
+
+  // Time.
+  void on_timer(Micros now);
+
+  Micros next_deadline() const { return timers_.next() < close_by_ ? timers_.next() : close_by_; }
+
+  // NodeEvents.
+  void on_node_up(Node& node, Micros now) override;
+  void on_node_down(Node& node, Micros now) override;
+  void on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent, Micros now) override;
+  void on_node_message(Node& node, std::string_view payload, Micros now) override;
+  void on_node_flushed(Node& node, Micros now) override;
+  void on_node_clock(Node& node, Micros now) override;
+
+ private:
+  enum class FlightKind : std::uint8_t { kAcquire, kLeave, kRenew, kQuery };
+
+  struct Renewed {
+    Claim* claim;
+    std::int64_t epoch;
+    Micros lease;
+    std::int64_t reserve;
+  };
+
+  // The next in line looks this long after the holder's lease has ended.
+  static constexpr Micros kLookAfter = 5 * kMillisecond;
+
+  // A command that is out.
+  struct Flight {
+    FlightKind kind = FlightKind::kQuery;
+    Node* node = nullptr;
+    Claim* claim = nullptr;
+    std::int64_t epoch = 0;
+    Micros lease = 0;
+    Micros not_after = 0;  // server time, of an acquire
+    std::int64_t tag = 0;
+    std::vector<Renewed> renewed;
+  };
+
+  // engine.cpp: submissions, time, dispatch.
+  Status admit(std::int64_t tag) const;
+  Pending& add_pending(std::int64_t tag, PendingKind kind, Micros now);
+  Event outcome(const Pending& pending, Status status) const;
+  void complete(Pending& pending, Status status, Micros now);
+  void complete(Pending& pending, Event event, Micros now);
+  void advance(Micros now);
+  void finish(Micros now);
+  void on_pending_due(Pending& pending, Micros now);
+  void time_out(Pending& pending, Micros now);
+  std::uint64_t send(Node& node, Command command, Flight flight, Micros now);
+  Status unavailable(const Node& node, const std::string& what) const;
+  Claim& claim_of(const Primitive& primitive, std::string_view name);
+  void settle(Claim& claim, Micros now);
+  static void suspect(const Flight& flight);
+  void reset_claim(Claim& claim, Micros now);
+  void refuse_waiting(Node& node, Micros now);
+  void tell_of(Hold& hold, std::int32_t kind, Status status, Micros now);
+  void end_everything(Micros now);
+
+  // claims.cpp: asking, grants, renewals, ends.
+  void start_claim(Claim& claim, Micros now);
+  void ask(Claim& claim, Micros now);
+  Micros grant_lease(const Node& node) const;
+  Micros lease_for(const Pending& pending) const;
+  void mark_reached(Claim& claim);
+  Micros fallback_poll(std::int64_t position);
+  void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_acquire_error(Claim& claim, std::string_view words, Micros now);
+  void on_busy(Claim& claim, Micros now);
+  void on_queued(Claim& claim, const AcquireAnswer& answer, Micros now);
+
+  struct Grant {
+    std::int64_t epoch;
+    std::int64_t fence;
+    std::int64_t last_fence;
+    Micros deadline;
+    Micros lease;
+    bool confirmed;
+    bool others_wait;
+  };
+
+  void on_grant(Claim& claim, const Grant& grant, Micros now);
+  void deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros now);
+  void make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end, Micros now);
+  bool may_hand_locally(const Claim& claim, Micros now) const;
+  void pass_on(Claim& claim, Micros now);
+  void end_claim(Claim& claim, bool leave, std::int64_t tag, Micros now);
+  void leave(Claim& claim, std::int64_t epoch, Micros sweep_until, Micros matters_until,
+             std::int64_t tag, Micros now);
+  void send_leave(Claim& claim, Leaving& leaving, Micros now);
+  void on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
+  void lose_hold(Hold& hold, const std::string& why, Micros now);
+  void lose_claim(Claim& claim, const std::string& why, Micros now);
+  void on_claim_due(Claim& claim, Micros now);
+  void check_holds(Claim& claim, Micros now);
+  void warn_if_at_risk(Claim& claim, Micros now);
+  Micros risk_time(const Claim& claim, const Hold& hold) const;
+  Micros claim_deadline(const Claim& claim) const;
+  void others_are_waiting(Claim& claim, Micros now);
+
+  // renewal.cpp: the watchdog.
+  Micros wanted_lease(const Claim& claim, Micros now) const;
+  void plan_renewal(Claim& claim, Micros now);
+  void want_renewal(Claim& claim);
+  void flush_renewals(Micros now);
+  Renewed renewal_of(Claim& claim, Command* command, Micros now) const;
+  void on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micros sent, Micros now);
+  void vouch(Claim& claim, Micros deadline, Micros lease, Micros now);
+
+  // queries.cpp: what asks the server without changing a claim's course.
+  void send_query(Pending& pending, Micros now);
+  Node& node_for(const Pending& pending);
+  void on_query_reply(Pending& pending, Reply reply, Micros sent, Micros now);
+  void on_query_error(Pending& pending, std::string_view words, Micros now);
+  void on_hold_answer(Pending& pending, Reply reply, Micros sent, Micros now);
+  void on_inspected(Pending& pending, Reply reply, Micros now);
+  void on_listed(Pending& pending, Reply reply, Micros now);
+  Status submit_query(std::int64_t tag, PendingKind kind, Micros now,
+                      const std::function<void(Pending&)>& fill);
+  Status submit_hold_query(std::int64_t tag, std::int64_t hold, PendingKind kind, Micros lease,
+                           Micros now);
+
+  const Config& config_;
+  const Primitive& lock_;
+  Router& router_;
+  EngineEvents& events_;
+  Random random_;
+  TimerHeap timers_;
+  std::unordered_map<std::string, std::unique_ptr<Claim>> claims_;
+  std::unordered_map<std::int64_t, std::unique_ptr<Hold>> holds_;
+  std::unordered_map<std::int64_t, std::unique_ptr<Hold>> abandoned_;
+  std::unordered_map<std::int64_t, std::unique_ptr<Pending>> pendings_;
+  std::unordered_map<std::uint64_t, Flight> flights_;
+  std::vector<Claim*> renew_due_;
+  std::int64_t last_epoch_ = 0;
+  std::int64_t last_hold_ = 0;
+  std::uint64_t last_command_ = 0;
+  std::int64_t highest_fence_ = 0;
+  bool closing_ = false;
+  bool closed_ = false;
+  Micros close_by_ = kNever;
+};
+
+}  // namespace belay

@@ -1,0 +1,51 @@
+// What a client's callers are told: completions and news of holds. A value, moved from the engine
+// to whoever takes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace belay {
+
+// Somebody who holds or awaits a name, or a name that was found.
+struct Member {
+  std::int32_t role = 0;
+  std::string name;
+  std::string client;
+  std::string label;
+  std::string host;
+  std::int64_t pid = 0;
+  std::int64_t since_ms = 0;
+  std::int64_t lease_ms = 0;
+  std::int64_t fence = 0;
+  std::int64_t holds = 0;
+  std::int64_t local_waiters = 0;
+};
+
+struct Event {
+  std::int32_t kind = 0;
+  std::int64_t tag = 0;
+  Status status;
+  std::int64_t hold = 0;
+  std::int64_t fence = 0;
+  Micros remaining = 0;
+  Micros in_doubt = 0;  // a duration
+  std::vector<Member> members;
+  std::int64_t member_total = 0;
+};
+
+class EngineEvents {
+ public:
+  EngineEvents() = default;
+  virtual ~EngineEvents() = default;
+  EngineEvents(const EngineEvents&) = delete;
+  EngineEvents& operator=(const EngineEvents&) = delete;
+
+  // Called inside the monitor; must not call the engine.
+  virtual void on_event(Event event) = 0;
+};
+
+}  // namespace belay

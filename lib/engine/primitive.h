@@ -1,0 +1,143 @@
+// What the engine asks of a primitive: how a claim on it is made, kept, given up and looked at on
+// the server. Pure functions: no state but the client's identity. Implemented in lib/primitive,
+// registered by the client.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/event.h"
+#include "net/resp.h"
+#include "route/command.h"
+
+namespace belay {
+
+// A name and where it lives on the server.
+struct Resource {
+  std::string name;
+  std::uint16_t slot = 0;
+  std::vector<std::string> keys;
+};
+
+struct AcquireArgs {
+  std::int64_t epoch = 0;
+  Micros lease = 0;
+  Micros not_after = 0;  // server time
+  Micros grant_lease = 0;
+  std::int64_t ticket = 0;
+  std::int64_t highest_fence = 0;
+  bool queue = false;
+  std::size_t local_waiters = 0;
+};
+
+enum class AcquireCode : std::uint8_t {
+  kGranted = 1,
+  kQueued = 2,
+  kBusy = 3,
+  kLate = 4,
+  kStale = 5,
+  kMore = 6
+};
+
+struct AcquireAnswer {
+  AcquireCode code = AcquireCode::kBusy;
+  Micros server_time = 0;
+  std::int64_t fence = 0;
+  std::int64_t last_fence = 0;  // of the range reserved for local handoffs
+  bool others_wait = false;
+  std::int64_t position = 0;
+  Micros remaining = 0;  // of the holder's lease
+  std::int64_t ticket = 0;
+  std::int64_t highest_fence = 0;
+};
+
+enum class LeaveCode : std::uint8_t { kOk = 1, kNotOurs = 2, kMore = 3 };
+
+struct LeaveAnswer {
+  LeaveCode code = LeaveCode::kNotOurs;
+  Micros server_time = 0;
+};
+
+struct RenewArgs {
+  std::int64_t epoch = 0;
+  Micros lease = 0;  // 0: only look
+  std::int64_t fence = 0;
+  std::int64_t reserve = 0;  // how many more fences
+  std::size_t holds = 0;
+  std::size_t local_waiters = 0;
+};
+
+enum class RenewCode : std::uint8_t { kOk = 1, kNotOurs = 2, kUnreadable = 3 };
+
+struct RenewAnswer {
+  RenewCode code = RenewCode::kNotOurs;
+  std::int64_t last_fence = 0;
+  bool others_wait = false;
+};
+
+struct RenewAnswers {
+  Micros server_time = 0;
+  std::vector<RenewAnswer> claims;
+};
+
+enum class MessageKind : std::uint8_t { kGrant = 1, kNext = 2, kWaits = 3, kBroken = 4 };
+
+// What came to our inbox.
+struct Message {
+  MessageKind kind = MessageKind::kNext;
+  std::int64_t epoch = 0;
+  Micros server_time = 0;
+  std::int64_t fence = 0;
+  std::int64_t last_fence = 0;
+  Micros grant_lease = 0;
+  bool others_wait = false;
+  Micros look_in = 0;
+  std::string by;  // who broke it
+  std::string name;
+};
+
+struct Inspection {
+  Micros server_time = 0;
+  std::vector<Member> members;
+  std::int64_t total = 0;
+  bool again = false;  // the script has more to do
+};
+
+class Primitive {
+ public:
+  Primitive() = default;
+  virtual ~Primitive() = default;
+  Primitive(const Primitive&) = delete;
+  Primitive& operator=(const Primitive&) = delete;
+
+  virtual Resource resource(std::string_view name) const = 0;
+
+  virtual Command acquire(const Resource& resource, const AcquireArgs& args) const = 0;
+  virtual Command leave(const Resource& resource, std::int64_t epoch,
+                        std::int64_t highest_fence) const = 0;
+  // A renewal of no claim yet, and one claim more in it.
+  virtual Command renew(std::int64_t highest_fence) const = 0;
+  virtual void add_renewal(const Resource& resource, const RenewArgs& args,
+                           Command* command) const = 0;
+  virtual Command inspect(const Resource& resource) const = 0;
+  virtual Command force(const Resource& resource, std::int64_t fence,
+                        std::int64_t highest_fence) const = 0;
+
+  // Answers; none where a reply is not what the script gives.
+  virtual std::optional<AcquireAnswer> read_acquire(Reply reply) const = 0;
+  virtual std::optional<LeaveAnswer> read_leave(Reply reply) const = 0;
+  virtual std::optional<RenewAnswers> read_renew(Reply reply) const = 0;
+  virtual std::optional<Inspection> read_inspect(Reply reply) const = 0;
+  virtual std::optional<Inspection> read_force(Reply reply) const = 0;
+  virtual std::optional<Message> read_message(std::string_view payload) const = 0;
+
+  // SCAN's pattern for all names in use, and the name behind a key that it found.
+  virtual std::string scan_pattern() const = 0;
+  virtual std::optional<std::string> name_of_key(std::string_view key) const = 0;
+};
+
+}  // namespace belay

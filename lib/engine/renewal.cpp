@@ -1,0 +1,201 @@
+// The watchdog: what is renewed when, in batches, and what the answers mean.
+#include <algorithm>
+
+#include "engine/engine.h"
+#include "route/server_error.h"
+
+namespace belay {
+
+namespace {
+
+constexpr std::size_t kBatch = 64;
+constexpr std::int64_t kMaxReserve = 1024;
+// Renewals within such a part of a lease go out together.
+constexpr Micros kGridDivisor = 64;
+constexpr Micros kTolerance = kMillisecond;
+constexpr Micros kRetryPause = 100 * kMillisecond;
+
+// The lease to ask for so that, its margin taken off, `remaining` is left.
+Micros lease_covering(Micros remaining) {
+  return (remaining + 10 * kMillisecond) * 100 / 99 + 1;
+}
+
+bool runs_short_of_fences(const Claim& claim) {
+  const std::int64_t left = claim.last_fence - claim.next_fence + 1;
+  return !claim.waiting.empty() && left <= claim.reserve / 2;
+}
+
+}  // namespace
+
+// What the server must be asked for: the longest that a hold needs. Nobody holding (the next owner
+// waits for a fence): the watchdog's.
+Micros Engine::wanted_lease(const Claim& claim, Micros now) const {
+  Micros wanted = claim.holds.empty() ? config_.watchdog_lease : 0;
+  for (const Hold* hold : claim.holds) {
+    if (hold->watched()) {
+      wanted = std::max(wanted, config_.watchdog_lease);
+    } else if (hold->lease > 0 && !hold->abandoned) {
+      wanted = std::max(wanted, lease_covering(hold->ends_at - now));
+    }
+  }
+  return wanted;
+}
+
+// Sets when to renew next; a grant that is not confirmed yet has its time already.
+void Engine::plan_renewal(Claim& claim, Micros now) {
+  if (!claim.confirmed || claim.state != ClaimState::kHeld) {
+    return;
+  }
+  claim.renew_at = kNever;
+  for (const Hold* hold : claim.holds) {
+    if (hold->watched()) {
+      const Micros lease = config_.watchdog_lease;
+      const Micros due = claim.deadline + lease_margin(lease) - lease / 3 * 2;
+      claim.renew_at =
+          std::min(claim.renew_at, due - due % std::max<Micros>(1, lease / kGridDivisor));
+    } else if (hold->lease > 0 && !hold->abandoned && hold->ends_at > claim.deadline + kTolerance) {
+      claim.renew_at = now;
+    }
+  }
+  if (runs_short_of_fences(claim)) {
+    claim.renew_at = now;
+  }
+  if (claim.renew_at <= now) {
+    want_renewal(claim);
+  }
+}
+
+void Engine::want_renewal(Claim& claim) {
+  claim.renew_at = kNever;
+  if (!claim.renew_out && !claim.renew_due && claim.node->up()) {
+    claim.renew_due = true;
+    renew_due_.push_back(&claim);
+  }
+}
+
+// One command a node and up to kBatch claims.
+void Engine::flush_renewals(Micros now) {
+  while (!renew_due_.empty()) {
+    std::vector<Claim*> due;
+    due.swap(renew_due_);
+    Flight flight;
+    Command command;
+    Node* node = nullptr;
+    const auto flush = [&] {
+      if (!flight.renewed.empty()) {
+        send(*node, std::move(command), std::move(flight), now);
+      }
+      flight = Flight();
+    };
+    for (Claim* claim : due) {
+      claim->renew_due = false;
+      if (claim->state != ClaimState::kHeld || !claim->node->up()) {
+        settle(*claim, now);
+        continue;
+      }
+      if (claim->node != node || flight.renewed.size() == kBatch) {
+        flush();
+      }
+      if (flight.renewed.empty()) {
+        node = claim->node;
+        flight.kind = FlightKind::kRenew;
+        command = claim->primitive->renew(highest_fence_);
+      }
+      flight.renewed.push_back(renewal_of(*claim, &command, now));
+      settle(*claim, now);
+    }
+    flush();
+  }
+}
+
+Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) const {
+  RenewArgs args;
+  args.epoch = claim.epoch;
+  args.lease = wanted_lease(claim, now);
+  args.fence = claim.fence;
+  if (runs_short_of_fences(claim)) {
+    claim.reserve = std::min(2 * claim.reserve, kMaxReserve);
+    args.reserve = claim.reserve;
+  }
+  args.holds = claim.holds.size();
+  args.local_waiters = claim.waiting.size();
+  claim.renew_out = true;
+  claim.renew_at = kNever;
+  claim.primitive->add_renewal(claim.resource, args, command);
+  return {&claim, claim.epoch, args.lease, args.reserve};
+}
+
+void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now) {
+  const Primitive& primitive = *flight.renewed.front().claim->primitive;
+  const std::optional<RenewAnswers> answers =
+      reply.is_error() ? std::nullopt : primitive.read_renew(reply);
+  const bool whole = answers && answers->claims.size() == flight.renewed.size();
+  if (whole) {
+    flight.node->saw_time(answers->server_time, sent, now);
+  }
+  for (std::size_t i = 0; i < flight.renewed.size(); ++i) {
+    const Renewed& renewed = flight.renewed[i];
+    Claim& claim = *renewed.claim;
+    --claim.in_flight;
+    if (claim.state == ClaimState::kHeld && claim.epoch == renewed.epoch) {
+      claim.renew_out = false;
+      if (whole) {
+        on_renewed(renewed, answers->claims[i], sent, now);
+      } else {
+        const ServerError error = classify_error(reply.text());
+        claim.refusal = {error.status, flight.node->display() +
+                                           " refused to renew it: " + std::string(reply.text())};
+        claim.renew_at = error.remedy == Remedy::kAskAgain ? now : now + kRetryPause;
+      }
+    }
+    settle(claim, now);
+  }
+}
+
+void Engine::on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micros sent,
+                        Micros now) {
+  Claim& claim = *renewed.claim;
+  if (answer.code == RenewCode::kUnreadable) {
+    lose_claim(claim, "its key on the server was overwritten", now);
+    return;
+  }
+  if (answer.code != RenewCode::kOk) {
+    lose_claim(claim, "the server does not know it any more", now);
+    return;
+  }
+  claim.refusal = Status();
+  claim.last_fence = std::max(claim.last_fence, answer.last_fence);
+  highest_fence_ = std::max(highest_fence_, claim.last_fence);
+  if (answer.others_wait) {
+    others_are_waiting(claim, now);
+  }
+  // A renewal of no lease only says that it is ours.
+  vouch(claim, renewed.lease > 0 ? sent + renewed.lease - lease_margin(renewed.lease) : 0,
+        renewed.lease, now);
+  if (claim.holds.empty() && !claim.waiting.empty()) {
+    if (may_hand_locally(claim, now)) {
+      pass_on(claim, now);
+    } else {
+      end_claim(claim, true, 0, now);
+    }
+  }
+}
+
+// The server has said that the claim is ours, until `deadline` at least.
+void Engine::vouch(Claim& claim, Micros deadline, Micros lease, Micros now) {
+  claim.confirmed = true;
+  if (deadline > claim.deadline) {
+    claim.deadline = deadline;
+    claim.vouched = lease;
+    claim.lapses_at = std::max(claim.lapses_at, now + lease + lease / 200);
+  }
+  for (Hold* hold : claim.holds) {
+    if (hold->at_risk && hold->watched() && now < claim.deadline - claim.vouched / 3) {
+      hold->at_risk = false;
+      tell_of(*hold, BELAY_EVENT_RECOVERED, Status(), now);
+    }
+  }
+  plan_renewal(claim, now);
+}
+
+}  // namespace belay

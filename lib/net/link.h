@@ -1,0 +1,41 @@
+// A stream of bytes to one server, as the layers above see it: a socket in life, a fake in
+// simulations. open, close and the events belong to the loop thread; send is for whoever is in the
+// client's monitor.
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+
+namespace belay {
+
+class Link {
+ public:
+  Link() = default;
+  virtual ~Link() = default;
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // Begins to connect; on_link_open or on_link_closed follows.
+  virtual void open() = 0;
+
+  // Queues bytes, in order. Without a connection they are dropped.
+  virtual void send(std::string_view bytes) = 0;
+
+  // Ends the connection or the attempt. No event follows.
+  virtual void close() = 0;
+};
+
+class LinkEvents {
+ public:
+  LinkEvents() = default;
+  virtual ~LinkEvents() = default;
+  LinkEvents(const LinkEvents&) = delete;
+  LinkEvents& operator=(const LinkEvents&) = delete;
+
+  virtual void on_link_open() = 0;
+  virtual void on_link_bytes(std::string_view bytes) = 0;
+  virtual void on_link_closed(const Status& why) = 0;
+};
+
+}  // namespace belay

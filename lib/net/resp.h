@@ -1,0 +1,61 @@
+// The Redis protocol, by hiredis: commands to bytes, bytes to replies. Used inside the client's
+// monitor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct redisReader;
+struct redisReply;
+
+namespace belay {
+
+// A read-only view of a reply; it lives no longer than the callback that got it.
+class Reply {
+ public:
+  explicit Reply(const redisReply* reply) : reply_(reply) {}
+
+  bool is_error() const;
+  bool is_null() const;
+  bool is_array() const;  // also a map or a push
+  bool is_push() const;
+  bool is_integer() const;
+
+  std::string_view text() const;  // of a string, status or error; "" otherwise
+  std::int64_t integer() const;   // of an integer or of a text of digits; 0 otherwise
+  std::size_t size() const;       // how many elements; 0 if it has none
+  Reply at(std::size_t index) const;
+
+ private:
+  const redisReply* reply_;
+};
+
+// Appends the command to `out`.
+void append_command(const std::vector<std::string_view>& argv, std::string* out);
+
+// Cuts a stream of bytes into replies.
+class ReplyReader {
+ public:
+  ReplyReader();
+  ~ReplyReader();
+  ReplyReader(const ReplyReader&) = delete;
+  ReplyReader& operator=(const ReplyReader&) = delete;
+
+  // Calls `on_reply` for each whole reply; stops early when it returns false. Returns "" or what is
+  // wrong with the bytes, after which the reader cannot go on.
+  std::string feed(std::string_view bytes, const std::function<bool(Reply)>& on_reply);
+
+  // Forgets everything: for a new connection.
+  void reset();
+
+ private:
+  redisReader* reader_;
+  std::size_t unread_ = 0;  // bytes fed since the last whole reply
+};
+
+}  // namespace belay

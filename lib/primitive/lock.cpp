@@ -1,0 +1,256 @@
+#include "primitive/lock.h"
+
+#include "base/packing.h"
+#include "primitive/keys.h"
+#include "route/slot.h"
+#include "scripts/scripts.h"
+
+namespace belay {
+
+namespace {
+
+constexpr std::size_t kClientSize = 22;
+constexpr char kRecord = 'r';
+constexpr char kQueue = 'q';
+constexpr char kWaiters = 'w';
+constexpr int kInspectedWaiters = 1000;
+constexpr std::size_t kEntryHeader = 16;  // epoch, grant lease
+
+void read_info(std::string_view info, Member* member) {
+  const std::size_t first = info.find(' ');
+  const std::size_t second = info.find(' ', first + 1);
+  if (first == std::string_view::npos || second == std::string_view::npos) {
+    return;
+  }
+  for (const char digit : info.substr(0, first)) {
+    member->pid = member->pid * 10 + (digit - '0');
+  }
+  member->host = info.substr(first + 1, second - first - 1);
+  member->label = info.substr(second + 1);
+}
+
+// The holder that a record names; none where it has lapsed or cannot be read.
+std::optional<Member> read_holder(std::string_view record, Micros server_time) {
+  Unpacker fields(record);
+  Member member;
+  member.role = BELAY_ROLE_HOLDER;
+  fields.bytes(3);  // version, type, somebody waits
+  member.client = fields.bytes(kClientSize);
+  fields.number();  // epoch
+  member.fence = fields.number();
+  const Micros since = fields.number();
+  fields.number();  // end of the fence range
+  const Micros expires = fields.number();
+  member.holds = fields.u16();
+  member.local_waiters = fields.u16();
+  if (!fields.complete() || expires < server_time) {
+    return std::nullopt;
+  }
+  member.since_ms = to_ms(server_time - since);
+  member.lease_ms = to_ms(expires - server_time);
+  read_info(fields.rest(), &member);
+  return member;
+}
+
+Member read_waiter(Reply client, Reply ticket, Reply entry, Micros server_time) {
+  Member member;
+  member.role = BELAY_ROLE_WAITER;
+  member.client = client.text();
+  member.since_ms = to_ms(server_time - ticket.integer());
+  if (entry.text().size() > kEntryHeader) {
+    read_info(entry.text().substr(kEntryHeader), &member);
+  }
+  return member;
+}
+
+}  // namespace
+
+Resource LockPrimitive::resource(std::string_view name) const {
+  Resource resource;
+  resource.name = name;
+  const std::string record = key_of(me_.prefix, kRecord, name);
+  resource.slot = slot_of(record);
+  resource.keys = {record, fence_key_of(me_.prefix, record), key_of(me_.prefix, kQueue, name),
+                   key_of(me_.prefix, kWaiters, name)};
+  return resource;
+}
+
+Command LockPrimitive::acquire(const Resource& resource, const AcquireArgs& args) const {
+  Packer packed;
+  packed.bytes(me_.client)
+      .number(args.epoch)
+      .number(args.lease)
+      .number(args.not_after)
+      .number(args.grant_lease);
+  packed.number(args.ticket)
+      .number(args.highest_fence)
+      .u8(args.queue ? 1 : 0)
+      .u16(args.local_waiters);
+  return {0, &scripts::k_acquire, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
+}
+
+Command LockPrimitive::leave(const Resource& resource, std::int64_t epoch,
+                             std::int64_t highest_fence) const {
+  Packer packed;
+  packed.bytes(me_.client).number(epoch).number(highest_fence);
+  return {0, &scripts::k_leave, resource.keys, {packed.take(), me_.inbox_prefix()}};
+}
+
+Command LockPrimitive::renew(std::int64_t highest_fence) const {
+  return {0, &scripts::k_renew, {}, {me_.inbox_prefix(), Packer().number(highest_fence).take()}};
+}
+
+void LockPrimitive::add_renewal(const Resource& resource, const RenewArgs& args,
+                                Command* command) const {
+  Packer packed;
+  packed.bytes(me_.client).number(args.epoch).number(args.lease).number(args.fence);
+  packed.u16(static_cast<std::uint64_t>(args.reserve)).u16(args.holds).u16(args.local_waiters);
+  command->keys.insert(command->keys.end(), resource.keys.begin(), resource.keys.end());
+  command->args.push_back(packed.take());
+}
+
+Command LockPrimitive::inspect(const Resource& resource) const {
+  return {0, &scripts::k_inspect, resource.keys, {std::to_string(kInspectedWaiters)}};
+}
+
+Command LockPrimitive::force(const Resource& resource, std::int64_t fence,
+                             std::int64_t highest_fence) const {
+  Packer packed;
+  packed.number(fence).number(highest_fence);
+  return {0, &scripts::k_break, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
+}
+
+std::optional<AcquireAnswer> LockPrimitive::read_acquire(Reply reply) const {
+  Unpacker fields(reply.text());
+  AcquireAnswer answer;
+  const std::uint8_t code = fields.u8();
+  answer.code = static_cast<AcquireCode>(code);
+  answer.server_time = fields.number();
+  if (answer.code == AcquireCode::kGranted) {
+    answer.fence = fields.number();
+    answer.last_fence = fields.number();
+    answer.others_wait = fields.u8() != 0;
+  } else if (answer.code == AcquireCode::kQueued) {
+    answer.position = fields.number();
+    answer.remaining = fields.number();
+    answer.ticket = fields.number();
+    answer.highest_fence = fields.number();
+  } else if (answer.code == AcquireCode::kBusy) {
+    answer.remaining = fields.number();
+  }
+  if (!fields.complete() || code < 1 || code > 6) {
+    return std::nullopt;
+  }
+  return answer;
+}
+
+std::optional<LeaveAnswer> LockPrimitive::read_leave(Reply reply) const {
+  Unpacker fields(reply.text());
+  LeaveAnswer answer;
+  const std::uint8_t code = fields.u8();
+  answer.code = static_cast<LeaveCode>(code);
+  answer.server_time = fields.number();
+  if (!fields.complete() || code < 1 || code > 3) {
+    return std::nullopt;
+  }
+  return answer;
+}
+
+std::optional<RenewAnswers> LockPrimitive::read_renew(Reply reply) const {
+  Unpacker fields(reply.text());
+  RenewAnswers answers;
+  answers.server_time = fields.number();
+  while (fields.complete() && !fields.rest().empty()) {
+    RenewAnswer answer;
+    answer.code = static_cast<RenewCode>(fields.u8());
+    answer.last_fence = fields.number();
+    answer.others_wait = fields.u8() != 0;
+    answers.claims.push_back(answer);
+  }
+  if (!fields.complete()) {
+    return std::nullopt;
+  }
+  return answers;
+}
+
+std::optional<Inspection> LockPrimitive::read_inspect(Reply reply) const {
+  if (reply.size() < 3) {
+    return std::nullopt;
+  }
+  Inspection inspection;
+  Unpacker time(reply.at(0).text());
+  inspection.server_time = time.number();
+  if (auto holder = read_holder(reply.at(1).text(), inspection.server_time)) {
+    inspection.members.push_back(std::move(*holder));
+    inspection.total = 1;
+  }
+  inspection.total += reply.at(2).integer();
+  for (std::size_t i = 3; i + 2 < reply.size(); i += 3) {
+    inspection.members.push_back(
+        read_waiter(reply.at(i), reply.at(i + 1), reply.at(i + 2), inspection.server_time));
+  }
+  return time.complete() ? std::optional(std::move(inspection)) : std::nullopt;
+}
+
+std::optional<Inspection> LockPrimitive::read_force(Reply reply) const {
+  if (reply.size() != 3) {
+    return std::nullopt;
+  }
+  Inspection inspection;
+  Unpacker time(reply.at(0).text());
+  inspection.server_time = time.number();
+  if (auto holder = read_holder(reply.at(1).text(), inspection.server_time)) {
+    inspection.members.push_back(std::move(*holder));
+    inspection.total = 1;
+  }
+  inspection.again = reply.at(2).integer() != 0;
+  return time.complete() ? std::optional(std::move(inspection)) : std::nullopt;
+}
+
+std::optional<Message> LockPrimitive::read_message(std::string_view payload) const {
+  Unpacker fields(payload);
+  Message message;
+  const std::uint8_t kind = fields.u8();
+  message.kind = static_cast<MessageKind>(kind);
+  message.epoch = fields.number();
+  message.server_time = fields.number();
+  std::string_view key;
+  if (message.kind == MessageKind::kGrant) {
+    message.fence = fields.number();
+    message.last_fence = fields.number();
+    message.grant_lease = fields.number();
+    message.others_wait = fields.u8() != 0;
+  } else if (message.kind == MessageKind::kNext) {
+    message.look_in = fields.number();
+  } else if (message.kind == MessageKind::kBroken) {
+    key = fields.bytes(fields.u16());
+    message.by = fields.rest();
+  }
+  if (message.kind != MessageKind::kBroken) {
+    key = fields.rest();
+  }
+  const std::optional<std::string> name = name_of_key(key);
+  if (!fields.complete() || kind < 1 || kind > 4 || !name) {
+    return std::nullopt;
+  }
+  message.name = *name;
+  return message;
+}
+
+std::string LockPrimitive::scan_pattern() const {
+  std::string pattern;
+  for (const char byte : me_.prefix) {
+    if (std::string_view("*?[]\\^-").find(byte) != std::string_view::npos) {
+      pattern.push_back('\\');
+    }
+    pattern.push_back(byte);
+  }
+  pattern.push_back(kRecord);
+  return pattern + "[:=]*";
+}
+
+std::optional<std::string> LockPrimitive::name_of_key(std::string_view key) const {
+  return name_of(me_.prefix, kRecord, key);
+}
+
+}  // namespace belay

@@ -1,0 +1,52 @@
+// How far a server's clock may be ahead of ours: server time <= local time + bound. What makes a
+// pushed grant safe and gives acquires their not-after (rules 1-3 of the protocol, lib/README.md).
+// A value; time comes in.
+#pragma once
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace belay {
+
+class ClockBound {
+ public:
+  // A reply's server time. The reply was produced after the command was sent, so the server's clock
+  // was at most `server - sent` ahead.
+  void sample(Micros server, Micros sent, Micros received) {
+    notice(server, received);
+    const Micros fresh = server - sent;
+    if (!known(received) || fresh < bound(received)) {
+      bound_ = fresh;
+      at_ = received;
+      has_bound_ = true;
+    }
+    last_sample_ = received;
+  }
+
+  // Any server time seen, also in a pushed message, which gives no upper bound but may show that
+  // the clock has jumped.
+  void notice(Micros server, Micros received) {
+    if (known(received) && server - received > bound(received)) {
+      has_bound_ = false;
+    }
+  }
+
+  void forget() { has_bound_ = false; }
+
+  bool known(Micros now) const { return has_bound_ && now - last_sample_ <= kStale; }
+
+  // Clocks may drift apart by 0.5 % meanwhile.
+  Micros bound(Micros now) const { return bound_ + (now - at_) / kDriftDivisor; }
+
+ private:
+  static constexpr Micros kStale = 30 * kSecond;
+  static constexpr Micros kDriftDivisor = 200;
+
+  bool has_bound_ = false;
+  Micros bound_ = 0;
+  Micros at_ = 0;           // when bound_ was learnt
+  Micros last_sample_ = 0;  // when any reply came
+};
+
+}  // namespace belay

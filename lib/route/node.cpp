@@ -1,0 +1,389 @@
+#include "route/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "route/server_error.h"
+
+namespace belay {
+
+namespace {
+
+constexpr Micros kFirstBackoff = 10 * kMillisecond;
+constexpr Micros kLastBackoff = 2 * kSecond;
+constexpr int kBackoffDoublings = 8;  // 10 ms doubled eight times is beyond the last
+constexpr std::string_view kOldestServer = "6.2";
+
+// "7.0.15" -> 7000015, to compare.
+std::int64_t version_number(std::string_view text) {
+  std::int64_t number = 0;
+  std::int64_t part = 0;
+  int parts = 0;
+  for (std::size_t i = 0; i <= text.size() && parts < 3; ++i) {
+    if (i < text.size() && text[i] >= '0' && text[i] <= '9') {
+      part = part * 10 + (text[i] - '0');
+    } else {
+      number = number * 1000 + part;
+      part = 0;
+      ++parts;
+    }
+  }
+  for (; parts < 3; ++parts) {
+    number *= 1000;
+  }
+  return number;
+}
+
+// A field of a HELLO reply, which is a map.
+std::string_view field_of(Reply map, std::string_view name) {
+  for (std::size_t i = 0; i + 1 < map.size(); i += 2) {
+    if (map.at(i).text() == name) {
+      return map.at(i + 1).text();
+    }
+  }
+  return {};
+}
+
+std::string_view line_of(std::string_view info, std::string_view name) {
+  const std::size_t start = info.find(name);
+  if (start == std::string_view::npos) {
+    return {};
+  }
+  const std::string_view rest = info.substr(start + name.size());
+  return rest.substr(0, rest.find_first_of("\r\n"));
+}
+
+Micros time_of(Reply reply) {
+  return reply.size() == 2 ? reply.at(0).integer() * kSecond + reply.at(1).integer() : 0;
+}
+
+}  // namespace
+
+Node::Node(const Config& config, std::string inbox, std::uint64_t seed, Link& link)
+    : config_(config),
+      inbox_(std::move(inbox)),
+      log_(config.log_level),
+      random_(seed),
+      link_(link) {}
+
+void Node::start(NodeEvents& events, Micros now) {
+  events_ = &events;
+  state_ = State::kWaiting;
+  act_at_ = now;
+}
+
+void Node::stop() {
+  state_ = State::kStopped;
+  act_at_ = kNever;
+  in_flight_.clear();
+  link_.close();
+}
+
+Micros Node::next_deadline() const {
+  if (state_ == State::kStopped || in_flight_.empty()) {
+    return act_at_;
+  }
+  return std::min(act_at_, in_flight_.front().at + config_.request_timeout);
+}
+
+void Node::on_timer(Micros now) {
+  if (now < next_deadline()) {
+    return;
+  }
+  const std::string limit = std::to_string(to_ms(config_.request_timeout)) + " ms";
+  if (state_ == State::kWaiting) {
+    connect(now);
+  } else if (state_ == State::kConnecting) {
+    fail({BELAY_UNAVAILABLE, "connection to " + display() + " did not come about within " + limit},
+         now);
+  } else {
+    fail({BELAY_UNAVAILABLE, display() + " did not answer within " + limit}, now);
+  }
+}
+
+void Node::connect(Micros now) {
+  state_ = State::kConnecting;
+  act_at_ = now + config_.request_timeout;
+  reader_.reset();
+  loaded_.clear();
+  connection_id_ = 0;
+  link_.open();
+}
+
+// Full jitter (Brooker 2015): anything up to the doubled delay.
+Micros Node::backoff() {
+  const Micros ceiling =
+      std::min(kLastBackoff, kFirstBackoff << std::min(failures_, kBackoffDoublings));
+  ++failures_;
+  return random_.between(kMillisecond, ceiling);
+}
+
+void Node::fail(const Status& why, Micros now) {
+  const bool was_up = up();
+  link_.close();
+  in_flight_.clear();
+  if (connection_id_ != 0) {
+    old_ids_.push_back(std::exchange(connection_id_, 0));
+  }
+  if (log_.enabled(BELAY_LOG_WARNING) && (was_up || why.message != trouble_.message)) {
+    log_.write(BELAY_LOG_WARNING, why.message);
+  }
+  trouble_ = why;
+  clock_.forget();
+  state_ = State::kWaiting;
+  act_at_ = now + (belay_status_class(why.code) == BELAY_CLASS_REFUSED ? kLastBackoff : backoff());
+  events_->on_node_down(*this, now);
+}
+
+void Node::on_link_closed(const Status& why, Micros now) {
+  if (state_ != State::kStopped) {
+    fail(why, now);
+  }
+}
+
+void Node::on_link_open(Micros now) {
+  if (state_ != State::kConnecting) {
+    return;
+  }
+  state_ = State::kGreeting;
+  act_at_ = now + config_.request_timeout;
+  greet(now);
+}
+
+// Everything that a connection needs in one write. TIME comes last: its answer says that the rest
+// has been answered.
+void Node::greet(Micros now) {
+  const std::string& user = config_.server.user.empty() ? "default" : config_.server.user;
+  if (config_.server.password.empty() && config_.server.user.empty()) {
+    write(Step::kHello, {"HELLO", "3", "SETNAME", "belay"}, now);
+  } else {
+    write(Step::kHello, {"HELLO", "3", "AUTH", user, config_.server.password, "SETNAME", "belay"},
+          now);
+  }
+  write(Step::kId, {"CLIENT", "ID"}, now);
+  if (config_.server.database != 0) {
+    write(Step::kSelect, {"SELECT", std::to_string(config_.server.database)}, now);
+  }
+  write(Step::kSubscribe, {"SUBSCRIBE", inbox_}, now);
+  write(Step::kTracking, {"CLIENT", "TRACKING", "ON", "OPTIN"}, now);
+  write(Step::kInfo, {"INFO", "server"}, now);
+  write(Step::kTime, {"TIME"}, now);
+}
+
+void Node::write(Step step, const std::vector<std::string_view>& argv, Micros now, std::uint64_t id,
+                 const Script* script) {
+  bytes_.clear();
+  append_command(argv, &bytes_);
+  in_flight_.push_back({step, id, now, script});
+  link_.send(bytes_);
+}
+
+void Node::send(const Command& command, Micros now) {
+  std::vector<std::string_view> argv;
+  std::string key_count;
+  if (command.script != nullptr) {
+    // The first use on a connection brings the body: the server may have forgotten it, and a round
+    // trip to ask is dearer.
+    const bool loaded = std::find(loaded_.begin(), loaded_.end(), command.script) != loaded_.end();
+    if (!loaded) {
+      loaded_.push_back(command.script);
+    }
+    key_count = std::to_string(command.keys.size());
+    argv.reserve(3 + command.keys.size() + command.args.size());
+    argv.emplace_back(loaded ? "EVALSHA" : "EVAL");
+    argv.emplace_back(loaded ? command.script->sha1 : command.script->body);
+    argv.emplace_back(key_count);
+  }
+  argv.insert(argv.end(), command.keys.begin(), command.keys.end());
+  argv.insert(argv.end(), command.args.begin(), command.args.end());
+  write(Step::kCommand, argv, now, command.id, command.script);
+}
+
+void Node::refresh_clock(Micros now) {
+  const bool asked = std::any_of(in_flight_.begin(), in_flight_.end(),
+                                 [](const Sent& sent) { return sent.step == Step::kClock; });
+  if (!asked) {
+    write(Step::kClock, {"TIME"}, now);
+  }
+}
+
+void Node::saw_time(Micros server, Micros sent, Micros now) {
+  if (sent == 0) {
+    clock_.notice(server, now);
+  } else {
+    clock_.sample(server, sent, now);
+  }
+}
+
+void Node::on_link_bytes(std::string_view bytes, Micros now) {
+  const std::string wrong = reader_.feed(bytes, [this, now](Reply reply) {
+    const bool live = state_ == State::kGreeting || up();
+    return live && (reply.is_push() ? on_push(reply, now) : on_reply(reply, now));
+  });
+  if (!wrong.empty() && (state_ == State::kGreeting || up())) {
+    fail({BELAY_UNAVAILABLE, display() + " sent what is not the Redis protocol: " + wrong}, now);
+  }
+}
+
+// Returns false if the connection is gone.
+bool Node::on_push(Reply push, Micros now) {
+  const std::string_view kind = push.size() > 0 ? push.at(0).text() : std::string_view();
+  if (kind == "message" && push.size() == 3 && push.at(1).text() == inbox_) {
+    if (up()) {
+      events_->on_node_message(*this, push.at(2).text(), now);
+    }
+  } else if (kind == "subscribe" && !in_flight_.empty() &&
+             in_flight_.front().step == Step::kSubscribe) {
+    in_flight_.pop_front();
+  } else if (kind == "invalidate" && push.size() == 2 && push.at(1).is_null() && up()) {
+    events_->on_node_flushed(*this, now);
+  }
+  return state_ == State::kGreeting || up();
+}
+
+bool Node::on_reply(Reply reply, Micros now) {
+  if (in_flight_.empty()) {
+    fail({BELAY_UNAVAILABLE, display() + " sent a reply that nobody asked for"}, now);
+    return false;
+  }
+  const Sent sent = in_flight_.front();
+  in_flight_.pop_front();
+  round_trip_ = std::max(now - sent.at, round_trip_ / 8 * 7);
+  if (sent.step == Step::kCommand || sent.step == Step::kClock) {
+    return on_command_reply(sent, reply, now);
+  }
+  return on_greeting(sent.step, reply, sent.at, now);
+}
+
+bool Node::on_command_reply(const Sent& sent, Reply reply, Micros now) {
+  if (reply.is_error()) {
+    const ServerError error = classify_error(reply.text());
+    if (error.remedy == Remedy::kReconnect) {
+      fail(refusal("", reply.text()), now);
+      return false;
+    }
+    if (error.remedy == Remedy::kAskAgain) {
+      std::erase(loaded_, sent.script);
+    }
+  }
+  if (sent.step == Step::kClock) {
+    if (const Micros time = time_of(reply); time > 0) {
+      clock_.sample(time, sent.at, now);
+    }
+    events_->on_node_clock(*this, now);
+  } else {
+    events_->on_node_reply(*this, sent.id, reply, sent.at, now);
+  }
+  return up();
+}
+
+Status Node::refusal(std::string_view during, std::string_view words) const {
+  const std::string at = during.empty() ? display() : display() + " (" + std::string(during) + ")";
+  return {classify_error(words).status, at + ": " + std::string(words)};
+}
+
+Status Node::check_server(Reply hello) const {
+  if (hello.is_error()) {
+    const std::string_view words = hello.text();
+    if (words.starts_with("ERR unknown command") || words.starts_with("NOPROTO")) {
+      return {BELAY_UNSUPPORTED_SERVER,
+              display() + " is older than Redis " + std::string(kOldestServer)};
+    }
+    Status status = refusal("HELLO", words);
+    if (status.code == BELAY_SERVER_ERROR) {
+      status.code = BELAY_UNAVAILABLE;  // such as too many clients: it may pass
+    }
+    return status;
+  }
+  const std::string_view version = field_of(hello, "version");
+  if (version_number(version) < version_number(kOldestServer)) {
+    return {BELAY_UNSUPPORTED_SERVER, display() + " has version '" + std::string(version) +
+                                          "', at least " + std::string(kOldestServer) +
+                                          " is needed"};
+  }
+  return {};
+}
+
+bool Node::on_greeting(Step step, Reply reply, Micros sent, Micros now) {
+  Status status;
+  switch (step) {
+    case Step::kHello:
+      status = check_server(reply);
+      break;
+    case Step::kId:
+      connection_id_ = reply.integer();
+      break;
+    case Step::kSelect:
+    case Step::kSubscribe:
+      if (reply.is_error()) {
+        status = refusal(step == Step::kSelect ? "SELECT" : "SUBSCRIBE", reply.text());
+      }
+      break;
+    case Step::kInfo:
+      read_info(reply.text());
+      break;
+    case Step::kTime:
+      if (const Micros time = time_of(reply); time > 0) {
+        clock_.sample(time, sent, now);
+        return finish_greeting(now);
+      }
+      status = refusal("TIME", reply.is_error() ? reply.text() : "ERR no time in the reply");
+      break;
+    case Step::kKill:
+      ghosts_ = ghosts_ || reply.is_error();
+      if (in_flight_.empty()) {
+        become_up(now);
+      }
+      break;
+    default:  // CLIENT TRACKING: where it is refused, the next renewal tells of lost data
+      break;
+  }
+  if (!status.ok()) {
+    fail(status, now);
+    return false;
+  }
+  return true;
+}
+
+// Another run of the server knows nothing of our earlier connections; and its ids may be somebody
+// else's by now.
+void Node::read_info(std::string_view info) {
+  const std::string run_id(line_of(info, "run_id:"));
+  if (run_id != run_id_ && !run_id.empty()) {
+    old_ids_.clear();
+  }
+  run_id_ = run_id;
+}
+
+// Rule 13: what older connections may still deliver is killed before anything new is sent.
+bool Node::finish_greeting(Micros now) {
+  ghosts_ = false;
+  if (old_ids_.empty()) {
+    become_up(now);
+    return up();
+  }
+  if (run_id_.empty() || connection_id_ == 0) {
+    ghosts_ = true;
+    old_ids_.clear();
+    become_up(now);
+    return up();
+  }
+  for (const std::int64_t id : old_ids_) {
+    write(Step::kKill, {"CLIENT", "KILL", "ID", std::to_string(id)}, now);
+  }
+  return true;
+}
+
+void Node::become_up(Micros now) {
+  state_ = State::kUp;
+  act_at_ = kNever;
+  failures_ = 0;
+  old_ids_.clear();
+  trouble_ = Status();
+  if (log_.enabled(BELAY_LOG_INFO)) {
+    log_.write(BELAY_LOG_INFO, "connected to " + display());
+  }
+  events_->on_node_up(*this, now);
+}
+
+}  // namespace belay

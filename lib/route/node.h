@@ -1,0 +1,140 @@
+// One server: the handshake, reconnecting, which reply belongs to which command, and what is known
+// of its clock and distance. Sans-IO: bytes and time come in, bytes go out to a Link. Used inside
+// the client's monitor; owned by the client.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "net/link.h"
+#include "net/resp.h"
+#include "route/clock_bound.h"
+#include "route/command.h"
+
+namespace belay {
+
+class Node;
+
+class NodeEvents {
+ public:
+  NodeEvents() = default;
+  virtual ~NodeEvents() = default;
+  NodeEvents(const NodeEvents&) = delete;
+  NodeEvents& operator=(const NodeEvents&) = delete;
+
+  // Commands may be sent from now on. Whatever was sent before and not answered may have happened.
+  virtual void on_node_up(Node& node, Micros now) = 0;
+  virtual void on_node_down(Node& node, Micros now) = 0;
+  virtual void on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent,
+                             Micros now) = 0;
+  // A message came to our inbox.
+  virtual void on_node_message(Node& node, std::string_view payload, Micros now) = 0;
+  // The server's data was wiped.
+  virtual void on_node_flushed(Node& node, Micros now) = 0;
+  // A clock sample that was asked for has come.
+  virtual void on_node_clock(Node& node, Micros now) = 0;
+};
+
+class Node {
+ public:
+  Node(const Config& config, std::string inbox, std::uint64_t seed, Link& link);
+
+  // Inputs. From the start on, `events` hears of everything.
+  void start(NodeEvents& events, Micros now);
+  void stop();
+  void on_link_open(Micros now);
+  void on_link_bytes(std::string_view bytes, Micros now);
+  void on_link_closed(const Status& why, Micros now);
+  void on_timer(Micros now);
+  Micros next_deadline() const;
+
+  // Sends a command. Only while up.
+  void send(const Command& command, Micros now);
+  // Asks for a sample of the clock; on_node_clock follows, or the node goes down.
+  void refresh_clock(Micros now);
+  // The server's time in a reply to a command, or in a message (`sent` = 0).
+  void saw_time(Micros server, Micros sent, Micros now);
+
+  bool up() const { return state_ == State::kUp; }
+
+  // Commands of earlier connections may still be on their way: they could not be killed.
+  bool has_ghosts() const { return ghosts_; }
+
+  const ClockBound& clock() const { return clock_; }
+
+  // The highest of the recent round trips, decaying.
+  Micros round_trip() const { return round_trip_; }
+
+  // Why it is not up; OK while it is, or while nothing has failed yet.
+  const Status& trouble() const { return trouble_; }
+
+  std::string display() const { return config_.server.display(); }
+
+ private:
+  enum class State : std::uint8_t { kStopped, kWaiting, kConnecting, kGreeting, kUp };
+  enum class Step : std::uint8_t {
+    kHello,
+    kId,
+    kSelect,
+    kSubscribe,
+    kTracking,
+    kInfo,
+    kTime,
+    kKill,
+    kCommand,
+    kClock
+  };
+
+  struct Sent {
+    Step step;
+    std::uint64_t id;
+    Micros at;
+    const Script* script;
+  };
+
+  void connect(Micros now);
+  void fail(const Status& why, Micros now);
+  void greet(Micros now);
+  void write(Step step, const std::vector<std::string_view>& argv, Micros now, std::uint64_t id = 0,
+             const Script* script = nullptr);
+  bool on_reply(Reply reply, Micros now);
+  bool on_push(Reply push, Micros now);
+  bool on_greeting(Step step, Reply reply, Micros sent, Micros now);
+  Status check_server(Reply hello) const;
+  void read_info(std::string_view info);
+  bool finish_greeting(Micros now);
+  void become_up(Micros now);
+  bool on_command_reply(const Sent& sent, Reply reply, Micros now);
+  Status refusal(std::string_view during, std::string_view words) const;
+  Micros backoff();
+
+  const Config& config_;
+  const std::string inbox_;
+  Log log_;
+  Random random_;
+  Link& link_;
+  NodeEvents* events_ = nullptr;
+  ReplyReader reader_;
+  State state_ = State::kStopped;
+  Micros act_at_ = kNever;  // when to connect, or to give up connecting and greeting
+  int failures_ = 0;
+  std::deque<Sent> in_flight_;
+  std::vector<const Script*> loaded_;
+  ClockBound clock_;
+  Micros round_trip_ = 0;
+  Status trouble_;
+  bool ghosts_ = false;
+  std::int64_t connection_id_ = 0;  // CLIENT ID, 0 = not known
+  std::vector<std::int64_t>
+      old_ids_;         // earlier connections of ours that may still be alive on the server
+  std::string run_id_;  // of the server that gave these ids
+  std::string bytes_;   // scratch
+};
+
+}  // namespace belay

@@ -1,0 +1,49 @@
+#include "route/server_error.h"
+
+#include <array>
+
+#include "belay/belay.h"
+
+namespace belay {
+
+namespace {
+
+struct Known {
+  std::string_view code;
+  ServerError error;
+};
+
+constexpr std::array<Known, 18> kKnown{{
+    {"NOSCRIPT", {Remedy::kAskAgain, BELAY_UNAVAILABLE}},
+    {"LOADING", {Remedy::kWait, BELAY_UNAVAILABLE}},
+    {"BUSY", {Remedy::kWait, BELAY_UNAVAILABLE}},
+    {"TRYAGAIN", {Remedy::kWait, BELAY_UNAVAILABLE}},
+    {"CLUSTERDOWN", {Remedy::kWait, BELAY_UNAVAILABLE}},
+    {"MASTERDOWN", {Remedy::kWait, BELAY_UNAVAILABLE}},
+    {"NOREPLICAS", {Remedy::kWait, BELAY_UNAVAILABLE}},
+    {"READONLY", {Remedy::kReconnect, BELAY_UNAVAILABLE}},
+    {"NOAUTH", {Remedy::kGiveUp, BELAY_AUTH_FAILED}},
+    {"WRONGPASS", {Remedy::kGiveUp, BELAY_AUTH_FAILED}},
+    {"NOPERM", {Remedy::kGiveUp, BELAY_NOT_PERMITTED}},
+    {"WRONGTYPE", {Remedy::kGiveUp, BELAY_WRONG_TYPE}},
+    {"BELAYTYPE", {Remedy::kGiveUp, BELAY_WRONG_TYPE}},
+    {"BELAYVERSION", {Remedy::kGiveUp, BELAY_WRONG_TYPE}},
+    {"NOPROTO", {Remedy::kGiveUp, BELAY_UNSUPPORTED_SERVER}},
+    {"OOM", {Remedy::kGiveUp, BELAY_SERVER_ERROR}},
+    {"MISCONF", {Remedy::kGiveUp, BELAY_SERVER_ERROR}},
+    {"MOVED", {Remedy::kGiveUp, BELAY_UNSUPPORTED_SERVER}},
+}};
+
+}  // namespace
+
+ServerError classify_error(std::string_view error) {
+  const std::string_view code = error.substr(0, error.find(' '));
+  for (const Known& known : kKnown) {
+    if (code == known.code) {
+      return known.error;
+    }
+  }
+  return {Remedy::kGiveUp, BELAY_SERVER_ERROR};
+}
+
+}  // namespace belay

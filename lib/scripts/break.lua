@@ -1,0 +1,27 @@
+-- Break: take the lock from whoever holds it and serve the queue. Safe to repeat: with a fence it parts nobody else from the lock.
+--
+-- KEYS  record, fence, queue, waiters
+-- ARGV  1 packed: fence to break (any of the grant's range, 0 = whoever holds it), highest fence seen
+--       2 prefix of inboxes   3 info of who breaks
+-- Reply: { server time (packed double), record of the holder that was parted or '', 1 to call again at once or 0 }
+-- Messages: broken to the holder, grant and next to waiters.
+local fence, highest = struct.unpack('<dd', ARGV[1])
+local inbox, info = ARGV[2], ARGV[3]
+local record = redis.call('GET', KEYS[1])
+local ts = now()
+
+local problem = unreadable(record, KEYS[1])
+if problem then
+  return problem
+end
+local held = record and expires(record) >= ts
+if held then
+  local claim, first, _, last = struct.unpack('<c30ddd', record, 4)
+  if fence ~= 0 and (fence < first or fence > last) then
+    return { struct.pack('<d', ts), '', 0 }
+  end
+  redis.call('DEL', KEYS[1])
+  tell(inbox, claim:sub(1, 22), struct.pack('<Bc8dH', BROKEN, claim:sub(23), ts, #KEYS[1]) .. KEYS[1] .. info)
+end
+local whom = serve(KEYS, 1, inbox, ts, highest)
+return { struct.pack('<d', ts), held and record or '', whom == 'more' and 1 or 0 }

@@ -1,0 +1,121 @@
+-- What the verbs of the lock share. Prepended to each of them when the library is built.
+--
+-- KEYS of one resource, in this order wherever a verb names them:
+--   1 record   who holds it: HEADER, then the holder's info text
+--   2 fence    the highest fence given out in this slot: a packed double
+--   3 queue    sorted set of waiting clients, by ticket
+--   4 waiters  hash, client -> ENTRY, then the waiter's info text
+-- A claim is a client id (22 characters) and an epoch (packed double): 30 bytes that are compared as they stand.
+-- Times are microseconds of this server's clock. README.md is the whole contract.
+
+local VERSION, LOCK = 1, 1
+-- version, type, somebody waits (0, 1), claim, fence, since, end of the fence range, expires, holds, local waiters
+local HEADER, HEADER_SIZE = '<BBBc30ddddHH', 69
+local WAITS_OFFSET, LAST_OFFSET, EXPIRES_OFFSET = 2, 49, 57
+-- epoch, grant lease
+local ENTRY, ENTRY_SIZE = '<c8d', 16
+-- Fences that a grant reserves for local handoffs; how many dead waiters one call may skip; how long a queue that nobody
+-- polls stands; how long a record outlives its expiry (an expired record frees the lock by itself: this only sweeps).
+local RANGE, SKIPS, QUEUE_MS, SWEEP_MS = 8, 64, 120000, 1000
+-- Messages to an inbox.
+local GRANT, NEXT, WAITS, BROKEN = 1, 2, 3, 4
+
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+-- Why `record` cannot be read, as an error reply; nil where it can or is absent.
+local function unreadable(record, key)
+  if not record or (#record >= HEADER_SIZE and record:byte(1) == VERSION and record:byte(2) == LOCK) then
+    return nil
+  end
+  if #record >= HEADER_SIZE and record:byte(1) > VERSION then
+    return redis.error_reply('BELAYVERSION key ' .. key .. ' was written by a newer version of Belay')
+  end
+  return redis.error_reply('BELAYTYPE key ' .. key .. ' does not hold a lock')
+end
+
+local function is_claim(record, claim)
+  return record:sub(4, 33) == claim
+end
+
+local function expires(record)
+  return (struct.unpack('<d', record, EXPIRES_OFFSET + 1))
+end
+
+local function epoch_of(packed)
+  return (struct.unpack('<d', packed))
+end
+
+local function tell(inbox, client, message)
+  return redis.call('PUBLISH', inbox .. client, message)
+end
+
+-- Tells the first waiter to look again in `wait` microseconds; drops those that nobody listens for.
+local function tell_next(keys, at, inbox, ts, wait)
+  for _ = 1, SKIPS do
+    local head = redis.call('ZRANGE', keys[at + 2], 0, 0)[1]
+    if not head then
+      return
+    end
+    local entry = redis.call('HGET', keys[at + 3], head)
+    if entry and tell(inbox, head, struct.pack('<Bc8dd', NEXT, entry, ts, wait) .. keys[at]) > 0 then
+      return
+    end
+    redis.call('ZREM', keys[at + 2], head)
+    redis.call('HDEL', keys[at + 3], head)
+  end
+end
+
+-- Lets the record of a holder expire at `until_` at the soonest. PEXPIRE goes first: it is allowed when memory is full, and
+-- a script that has written may go on writing.
+local function prolong(key, ts, until_, packed, offset)
+  redis.call('PEXPIRE', key, math.ceil((until_ - ts) / 1000) + SWEEP_MS)
+  redis.call('SETRANGE', key, offset, packed)
+end
+
+-- Writes the record of a new holder with a new fence. Returns the fence and the end of its range.
+local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, info)
+  local stored = redis.call('GET', keys[at + 1])
+  local fence = math.max(stored and struct.unpack('<d', stored) + 1 or 0, highest + 1, ts)
+  local last = fence + RANGE
+  redis.call('SET', keys[at + 1], struct.pack('<d', last))
+  redis.call('SET', keys[at],
+    struct.pack(HEADER, VERSION, LOCK, waits and 1 or 0, claim, fence, ts, last, ts + lease, 1, local_waiters) .. info,
+    'PX', math.ceil(lease / 1000) + SWEEP_MS)
+  return fence, last
+end
+
+-- The lock is free, or its record has lapsed: gives it to the first waiter that listens. `claim`'s own client is not told but
+-- returned ('own'), where its entry is of that epoch; its older entries are dropped.
+-- Returns 'none' (nobody waits, the record is gone), 'own', 'other' (handed off) or 'more' (all skipped so far: call again).
+local function serve(keys, at, inbox, ts, highest, claim)
+  redis.call('DEL', keys[at])
+  for _ = 1, SKIPS do
+    local head = redis.call('ZPOPMIN', keys[at + 2])[1]
+    if not head then
+      return 'none'
+    end
+    local entry = redis.call('HGET', keys[at + 3], head)
+    redis.call('HDEL', keys[at + 3], head)
+    local mine = claim and head == claim:sub(1, 22)
+    if mine and entry and epoch_of(entry) >= epoch_of(claim:sub(23)) then
+      return 'own'
+    end
+    if entry and not mine then
+      local epoch, grant = struct.unpack(ENTRY, entry)
+      local waits = redis.call('EXISTS', keys[at + 2]) == 1
+      local fence, last = take(keys, at, head .. epoch, ts, grant, highest, waits, 0, entry:sub(ENTRY_SIZE + 1))
+      local message = struct.pack('<Bc8ddddB', GRANT, epoch, ts, fence, last, grant, waits and 1 or 0)
+      if tell(inbox, head, message .. keys[at]) > 0 then
+        if waits then
+          tell_next(keys, at, inbox, ts, grant)
+        end
+        return 'other'
+      end
+      redis.call('DEL', keys[at])
+    end
+  end
+  return 'more'
+end
