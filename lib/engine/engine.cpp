@@ -27,6 +27,14 @@ bool has_effect(PendingKind kind) {
          kind == PendingKind::kBreak;
 }
 
+// The hold that lets `owner` re-enter the claim, or none.
+const Hold* own_hold(const Claim& claim, std::int64_t owner) {
+  const auto found = std::find_if(
+      claim.holds.begin(), claim.holds.end(),
+      [owner](const Hold* hold) { return owner != 0 && hold->owner == owner && !hold->abandoned; });
+  return found == claim.holds.end() ? nullptr : *found;
+}
+
 bool refused(const Node& node) {
   return !node.up() && belay_status_class(node.trouble().code) == BELAY_CLASS_REFUSED;
 }
@@ -79,11 +87,10 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
   pending.lease = request.lease;
   pending.max_hold = request.max_hold;
   pending.notify = request.notify;
-  const bool re_enters = claim.state == ClaimState::kHeld && request.owner != 0 &&
-                         !claim.holds.empty() && claim.holds.front()->owner == request.owner;
-  if (re_enters) {
-    make_hold(claim, pending, claim.holds.front()->fence,
-              after(now, request.lease > 0 ? request.lease : kNever), now);
+  const Hold* own = own_hold(claim, request.owner);
+  if (own != nullptr) {
+    make_hold(claim, pending, own->fence, after(now, request.lease > 0 ? request.lease : kNever),
+              now);
     plan_renewal(claim, now);
   } else if (pending.is_try && claim.state != ClaimState::kIdle) {
     complete(pending, Status(BELAY_BUSY), now);

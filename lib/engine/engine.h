@@ -61,6 +61,9 @@ class Engine final : public NodeEvents {
 
   HoldView look(std::int64_t hold, Micros now);
 
+  // Nothing is remembered but holds that were lost and not released.
+  bool idle() const { return claims_.empty() && pendings_.empty(); }
+
   // Time.
   void on_timer(Micros now);
 

@@ -1,0 +1,168 @@
+#include "sim/checks.h"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+constexpr Micros kRounding = 5;              // of converting between clocks
+constexpr Micros kBreakEcho = 60 * kSecond;  // longer than any lease in a schedule
+
+std::string label(const std::pair<int, std::int64_t>& key) {
+  return "hold " + std::to_string(key.second) + " of process " + std::to_string(key.first);
+}
+
+}  // namespace
+
+void Checks::accepted(Process& process, std::int64_t tag, const std::string& name,
+                      std::int64_t owner) {
+  const Key key(process.number(), tag);
+  pending_[key] = {name, owner, highest_fence_[name]};
+}
+
+void Checks::on_event(Process& process, const Event& event) {
+  if (event.tag != 0) {
+    const auto found = pending_.find({process.number(), event.tag});
+    if (found == pending_.end()) {
+      world_.violation("P2: an event for tag " + std::to_string(event.tag) + " of process " +
+                       std::to_string(process.number()) + " that is not pending");
+      return;
+    }
+    const Submission submission = found->second;
+    pending_.erase(found);
+    if (event.kind == BELAY_EVENT_ACQUIRED && event.status.ok()) {
+      on_acquired(process, event, submission);
+    }
+    return;
+  }
+  if (event.kind == BELAY_EVENT_LOST) {
+    const auto found = live_.find({process.number(), event.hold});
+    if (found == live_.end() || found->second.lost) {
+      world_.violation("P1: LOST told twice, or of no hold: " +
+                       label({process.number(), event.hold}));
+      return;
+    }
+    found->second.lost = true;
+    found->second.believed_until = 0;
+  }
+}
+
+void Checks::on_acquired(Process& process, const Event& event, const Submission& submission) {
+  ++grants_;
+  const bool re_entered = std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
+    return entry.first.first == process.number() && entry.second.name == submission.name &&
+           !entry.second.lost && entry.second.owner == submission.owner && submission.owner != 0 &&
+           entry.second.fence == event.fence;
+  });
+  std::int64_t& highest = highest_fence_[submission.name];
+  std::int64_t& own = own_fence_[{process.number(), submission.name}];
+  // Where two tenures overlap because data were lost, the older one's local handoffs go on under
+  // its own, lower fences until it knows: what the resource refuses.
+  const bool old_tenure = !exclusion_applies(submission.name) && event.fence == own + 1;
+  own = event.fence;
+  if (!re_entered && !old_tenure && !(faults_.data_loss && faults_.clock_back)) {
+    if (event.fence <= submission.fence_floor) {
+      world_.violation("P5: fence " + std::to_string(event.fence) + " is not above " +
+                       std::to_string(submission.fence_floor) +
+                       ", delivered before it was asked for");
+    } else if (exclusion_applies(submission.name) && event.fence <= highest) {
+      world_.violation("P5: fence " + std::to_string(event.fence) + " is not above " +
+                       std::to_string(highest));
+    }
+  }
+  highest = std::max(highest, event.fence);
+  live_[{process.number(), event.hold}] = {submission.name, submission.owner, event.fence,
+                                           world_.now(), false};
+}
+
+void Checks::given_up(Process& process, std::int64_t hold) {
+  live_.erase({process.number(), hold});
+}
+
+void Checks::broken(const std::string& name) {
+  broken_until_[name] = world_.now() + kBreakEcho;
+}
+
+// With lost data, a clock that jumped ahead or a broken lock two may believe at once: the fence is
+// what protects then.
+bool Checks::exclusion_applies(const std::string& name) const {
+  const auto broken = broken_until_.find(name);
+  return !faults_.data_loss && !faults_.clock_forward &&
+         (broken == broken_until_.end() || broken->second < world_.now());
+}
+
+void Checks::after_step(Process& process) {
+  for (auto& [key, live] : live_) {
+    if (key.first != process.number() || live.lost) {
+      continue;
+    }
+    const std::optional<Engine::HoldView> view = process.look(key.second);
+    if (view->state == BELAY_HOLD_LOST || view->state == 0) {
+      if (!live.lost) {
+        world_.violation("P1: " + label(key) + " is gone and no LOST was told");
+      }
+      continue;
+    }
+    if (view->remaining <= 0) {
+      world_.violation("P1: " + label(key) + " is said to be held after its deadline");
+    }
+    live.believed_until = process.true_time_of(process.clock() + view->remaining);
+    check_exclusion(key, live);
+  }
+}
+
+void Checks::check_exclusion(const Key& key, const Live& live) {
+  if (!exclusion_applies(live.name)) {
+    return;
+  }
+  for (const auto& [other_key, other] : live_) {
+    const bool same_owner =
+        other_key.first == key.first && other.owner == live.owner && live.owner != 0;
+    if (other_key != key && !same_owner && other.name == live.name && !other.lost &&
+        other.believed_until > world_.now() + kRounding) {
+      world_.violation("exclusion: " + label(key) + " and " + label(other_key) + " both hold '" +
+                       live.name + "'");
+    }
+  }
+}
+
+void Checks::crashed(Process& process) {
+  std::erase_if(live_, [&](const auto& entry) { return entry.first.first == process.number(); });
+  std::erase_if(pending_, [&](const auto& entry) { return entry.first.first == process.number(); });
+}
+
+bool Checks::believed(const std::string& name) const {
+  return std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
+    return entry.second.name == name && !entry.second.lost &&
+           entry.second.believed_until > world_.now();
+  });
+}
+
+void Checks::at_end(const std::vector<std::unique_ptr<Process>>& processes) {
+  if (!pending_.empty()) {
+    world_.violation("P2: tag " + std::to_string(pending_.begin()->first.second) + " of process " +
+                     std::to_string(pending_.begin()->first.first) + " never had an event");
+  }
+  for (const auto& process : processes) {
+    if (process->alive() && !process->idle()) {
+      world_.violation("process " + std::to_string(process->number()) +
+                       " still remembers a claim when all have ended");
+    }
+  }
+  Server& server = world_.server();
+  const int connection = server.connect([](std::string_view) {});
+  const std::string keys = server.execute(connection, {"KEYS", "*"});
+  server.disconnect(connection);
+  ReplyReader reader;
+  static_cast<void>(reader.feed(keys, [this](Reply reply) {
+    for (std::size_t i = 0; i < reply.size(); ++i) {
+      if (!reply.at(i).text().starts_with("belay:f:")) {
+        world_.violation("the server still has " + std::string(reply.at(i).text()));
+      }
+    }
+    return true;
+  }));
+}
+
+}  // namespace belay::sim

@@ -1,0 +1,73 @@
+// What must be true at every step of a simulation. It hears of submissions, events and steps, and
+// notes the first violation. The promises are named as in README's table. One thread; the schedule
+// owns it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "sim/process.h"
+
+namespace belay::sim {
+
+class Checks {
+ public:
+  Checks(World& world, const Faults& faults) : world_(world), faults_(faults) {}
+
+  // A submission was accepted. `name` and `owner` for an acquire.
+  void accepted(Process& process, std::int64_t tag, const std::string& name = "",
+                std::int64_t owner = 0);
+
+  // It was not, after all.
+  void refused(Process& process, std::int64_t tag) { pending_.erase({process.number(), tag}); }
+
+  // An event came.
+  void on_event(Process& process, const Event& event);
+  // The application gave a hold back, or let it go.
+  void given_up(Process& process, std::int64_t hold);
+  // A name was broken: for a while two may believe that they hold it.
+  void broken(const std::string& name);
+  void after_step(Process& process);
+  void crashed(Process& process);
+
+  // Somebody believes to hold the name now.
+  bool believed(const std::string& name) const;
+  // Nothing may be left when everything has ended.
+  void at_end(const std::vector<std::unique_ptr<Process>>& processes);
+
+  std::uint64_t grants() const { return grants_; }
+
+ private:
+  struct Submission {
+    std::string name;
+    std::int64_t owner = 0;
+    std::int64_t fence_floor = 0;  // delivered before it was submitted
+  };
+
+  struct Live {
+    std::string name;
+    std::int64_t owner = 0;
+    std::int64_t fence = 0;
+    Micros believed_until = 0;  // true time
+    bool lost = false;
+  };
+
+  using Key = std::pair<int, std::int64_t>;  // process, tag or hold
+
+  void on_acquired(Process& process, const Event& event, const Submission& submission);
+  void check_exclusion(const Key& key, const Live& live);
+  bool exclusion_applies(const std::string& name) const;
+
+  World& world_;
+  const Faults faults_;
+  std::map<Key, Submission> pending_;
+  std::map<Key, Live> live_;
+  std::map<std::string, std::int64_t> highest_fence_;
+  std::map<std::pair<int, std::string>, std::int64_t> own_fence_;  // a process's latest
+  std::map<std::string, Micros> broken_until_;
+  std::uint64_t grants_ = 0;
+};
+
+}  // namespace belay::sim

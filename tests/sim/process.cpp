@@ -1,0 +1,188 @@
+#include "sim/process.h"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+Identity identity_of(int number) {
+  std::string id = "sim-process-" + std::to_string(number);
+  id.resize(22, '.');
+  return {id, "belay:", std::to_string(100 + number) + " simhost process"};
+}
+
+Config config_of(Micros watchdog_lease, Micros request_timeout) {
+  Config config;
+  config.watchdog_lease = watchdog_lease;
+  config.request_timeout = request_timeout;
+  return config;
+}
+
+}  // namespace
+
+Process::Process(World& world, int number, Observer observer, Micros watchdog_lease,
+                 Micros request_timeout)
+    : world_(world),
+      number_(number),
+      observer_(std::move(observer)),
+      offset_(world.random().between(5 * kSecond, 15 * kSecond)),
+      drift_ppm_(world.random().between(-1000, 1000)),
+      config_(config_of(watchdog_lease, request_timeout)),
+      identity_(identity_of(number)),
+      lock_(identity_),
+      link_(std::make_unique<SimLink>(world)) {
+  link_->handlers.opened = [this](int id) {
+    deliver([this, id] {
+      if (link_->connection() == id) {
+        step([this](Micros now) { node_->on_link_open(now); });
+      }
+    });
+  };
+  link_->handlers.bytes = [this](int id, const std::string& bytes) {
+    deliver([this, id, bytes] {
+      if (link_->connection() == id) {
+        step([this, &bytes](Micros now) { node_->on_link_bytes(bytes, now); });
+      }
+    });
+  };
+  link_->handlers.closed = [this](int id) {
+    deliver([this, id] {
+      if (link_->connection() == id) {
+        step([this](Micros now) {
+          node_->on_link_closed({BELAY_UNAVAILABLE, "the connection was cut"}, now);
+        });
+      }
+    });
+  };
+  node_ = std::make_unique<Node>(config_, identity_.inbox(), world.random().next(), *link_);
+  router_ = std::make_unique<SingleRouter>(*node_);
+  engine_ = std::make_unique<Engine>(config_, lock_, *router_, *this, world.random().next());
+  node_->start(*engine_, clock());
+  arm();
+}
+
+Micros Process::clock_at(Micros true_time) const {
+  return true_time + true_time / 1000 * drift_ppm_ / 1000 + offset_;
+}
+
+// The first moment at which the local clock shows `local`.
+Micros Process::true_time_of(Micros local) const {
+  if (local == kNever) {
+    return kNever;
+  }
+  Micros time = local - offset_ - (local - offset_) / 1000 * drift_ppm_ / 1000;
+  while (clock_at(time) >= local) {
+    --time;
+  }
+  while (clock_at(time) < local) {
+    ++time;
+  }
+  return time;
+}
+
+void Process::on_event(Event event) {
+  observer_.on_event(*this, event);
+}
+
+void Process::deliver(std::function<void()> action) {
+  if (!alive_) {
+    return;
+  }
+  if (paused_) {
+    missed_.push_back(std::move(action));
+  } else {
+    action();
+  }
+}
+
+// One entry of the monitor and what follows it.
+void Process::step(const std::function<void(Micros)>& action) {
+  action(clock());
+  link_->flush();
+  observer_.after_step(*this);
+  arm();
+}
+
+void Process::call(const std::function<void(Engine&, Micros now)>& action) {
+  if (alive_ && !paused_) {
+    step([this, &action](Micros now) { action(*engine_, now); });
+  }
+}
+
+std::optional<Engine::HoldView> Process::look(std::int64_t hold) {
+  return engine_->look(hold, clock());
+}
+
+void Process::arm() {
+  const Micros next = std::min(engine_->next_deadline(), node_->next_deadline());
+  if (next == armed_) {
+    return;
+  }
+  armed_ = next;
+  const std::uint64_t timer = ++timer_;
+  if (next == kNever) {
+    return;
+  }
+  world_.at(true_time_of(std::max(next, clock())), [this, timer] {
+    if (alive_ && !paused_ && timer == timer_) {
+      armed_ = kNever;
+      step([this](Micros now) {
+        node_->on_timer(now);
+        engine_->on_timer(now);
+      });
+    }
+  });
+}
+
+void Process::pause(Micros duration) {
+  if (!alive_ || paused_) {
+    return;
+  }
+  world_.trace("process " + std::to_string(number_) + " pauses for " +
+               std::to_string(duration / 1000) + " ms");
+  paused_ = true;
+  world_.at(world_.now() + duration, [this] { resume(); });
+}
+
+void Process::resume() {
+  if (!alive_) {
+    return;
+  }
+  world_.trace("process " + std::to_string(number_) + " goes on");
+  paused_ = false;
+  armed_ = kNever;
+  const auto fire = [this] {
+    step([this](Micros now) {
+      node_->on_timer(now);
+      engine_->on_timer(now);
+    });
+  };
+  if (world_.chance(30)) {
+    fire();
+  }
+  std::deque<std::function<void()>> missed;
+  missed.swap(missed_);
+  for (const auto& action : missed) {
+    action();
+  }
+  fire();
+}
+
+void Process::crash() {
+  if (!alive_) {
+    return;
+  }
+  world_.trace("process " + std::to_string(number_) + " is killed");
+  alive_ = false;
+  missed_.clear();
+  link_->close();
+}
+
+void Process::cut(bool ghosts, bool told) {
+  if (link_->connected()) {
+    world_.cut(link_->connection(), ghosts, told);
+  }
+}
+
+}  // namespace belay::sim

@@ -1,0 +1,85 @@
+// Writes RESP replies into a string: RESP3 for connections, RESP2 for what a script sees.
+// Plain values, no thread of its own; the string belongs to the caller.
+#include "sim/resp.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace belay::sim {
+
+std::string_view format_double(double value, char (&buffer)[40]) {
+  if (std::isinf(value)) {
+    return value > 0 ? "inf" : "-inf";
+  }
+  if (std::fabs(value) < 1e15 * 9 && value == std::trunc(value)) {
+    const auto end =
+        std::to_chars(buffer, buffer + sizeof buffer, static_cast<std::int64_t>(value));
+    return {buffer, static_cast<std::size_t>(end.ptr - buffer)};
+  }
+  const int size = std::snprintf(buffer, sizeof buffer, "%.17g", value);
+  return {buffer, static_cast<std::size_t>(size)};
+}
+
+void RespWriter::bulk(std::string_view bytes) {
+  header('$', static_cast<std::int64_t>(bytes.size()));
+  out_.append(bytes);
+  out_.append("\r\n", 2);
+}
+
+void RespWriter::integer(std::int64_t value) {
+  header(':', value);
+}
+
+void RespWriter::status(std::string_view text) {
+  line('+', text);
+}
+
+void RespWriter::error(std::string_view text) {
+  line('-', text);
+}
+
+void RespWriter::null() {
+  out_.append(resp3() ? "_\r\n" : "$-1\r\n");
+}
+
+void RespWriter::number(double value) {
+  char buffer[40];
+  const std::string_view text = format_double(value, buffer);
+  if (resp3()) {
+    line(',', text);
+  } else {
+    bulk(text);
+  }
+}
+
+void RespWriter::array(std::size_t size) {
+  header('*', static_cast<std::int64_t>(size));
+}
+
+void RespWriter::map(std::size_t pairs) {
+  header(resp3() ? '%' : '*', static_cast<std::int64_t>(resp3() ? pairs : pairs * 2));
+}
+
+void RespWriter::push(std::size_t size) {
+  header('>', static_cast<std::int64_t>(size));
+}
+
+void RespWriter::header(char type, std::int64_t value) {
+  char buffer[24];
+  buffer[0] = type;
+  char* end = std::to_chars(buffer + 1, buffer + sizeof buffer - 2, value).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  out_.append(buffer, static_cast<std::size_t>(end - buffer));
+}
+
+void RespWriter::line(char type, std::string_view text) {
+  out_.push_back(type);
+  for (const char c : text) {
+    out_.push_back(c == '\r' || c == '\n' ? ' ' : c);
+  }
+  out_.append("\r\n", 2);
+}
+
+}  // namespace belay::sim

@@ -1,0 +1,43 @@
+// Writes RESP replies into a string: RESP3 for connections, RESP2 for what a script sees.
+// Plain values, no thread of its own; the string belongs to the caller.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace belay::sim {
+
+// As servers print a double: all digits, integers without a fraction.
+std::string_view format_double(double value, char (&buffer)[40]);
+
+class RespWriter {
+ public:
+  enum class Protocol { kResp2, kResp3 };
+
+  RespWriter(std::string& out, Protocol protocol) : out_(out), protocol_(protocol) {}
+
+  [[nodiscard]] bool resp3() const { return protocol_ == Protocol::kResp3; }
+
+  void bulk(std::string_view bytes);
+  void integer(std::int64_t value);
+  // One line each; line breaks inside become spaces.
+  void status(std::string_view line);
+  // With its code first: "ERR no such key".
+  void error(std::string_view line);
+  void null();
+  void number(double value);
+
+  void array(std::size_t size);
+  void map(std::size_t pairs);
+  void push(std::size_t size);
+
+ private:
+  void header(char type, std::int64_t value);
+  void line(char type, std::string_view text);
+
+  std::string& out_;
+  Protocol protocol_;
+};
+
+}  // namespace belay::sim

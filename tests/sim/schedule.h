@@ -1,0 +1,19 @@
+// One simulated schedule, all of it from a seed: processes with owners who acquire, release, cancel
+// and so on, faults that come and go, then quiet, then an end at which nothing may be left.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace belay::sim {
+
+struct Outcome {
+  std::string violation;  // "" where there is none
+  std::uint64_t events = 0;
+  std::uint64_t grants = 0;
+};
+
+// `verbose` prints every step.
+Outcome run_schedule(std::uint64_t seed, bool verbose);
+
+}  // namespace belay::sim

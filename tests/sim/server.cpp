@@ -1,0 +1,142 @@
+// An in-memory Redis for simulations: its connections, and the checks in front of each command.
+// One thread uses it; the simulation owns it.
+#include "sim/server.h"
+
+#include <cassert>
+#include <utility>
+
+#include "sim/resp.h"
+#include "sim/server_command.h"
+#include "sim/server_state.h"
+
+namespace belay::sim {
+namespace {
+
+// Why the command may not run, or "".
+std::string refusal(const ServerState& server, const Session& session, const Command* command,
+                    Server::Args argv) {
+  if (command == nullptr) {
+    return "ERR unknown command '" + std::string(argv[0]) + "'";
+  }
+  const auto count = static_cast<int>(argv.size());
+  if (command->arity >= 0 ? count != command->arity : count < -command->arity) {
+    return "ERR wrong number of arguments for '" + std::string(command->name) + "' command";
+  }
+  const bool locked = !server.password.empty() && !session.authenticated;
+  if (locked && (command->flags & kBeforeAuth) == 0) {
+    return "NOAUTH Authentication required.";
+  }
+  if (server.maxmemory != 0 && (command->flags & kDenyOom) != 0) {
+    return "OOM command not allowed when used memory > 'maxmemory'.";
+  }
+  return {};
+}
+
+}  // namespace
+
+Server::Server(std::uint64_t seed) : state_(std::make_unique<ServerState>(seed)) {}
+
+Server::~Server() = default;
+
+void Server::set_clock(Clock clock) {
+  state_->clock = std::move(clock);
+}
+
+void Server::set_time(std::int64_t us) {
+  state_->clock = nullptr;
+  state_->fixed_time_us = us;
+}
+
+void Server::set_fault(Fault fault) {
+  state_->fault = std::move(fault);
+}
+
+void Server::set_on_killed(Killed killed) {
+  state_->on_killed = std::move(killed);
+}
+
+void Server::set_password(std::string password) {
+  state_->password = std::move(password);
+}
+
+void Server::set_client_commands_allowed(bool allowed) {
+  state_->client_commands_allowed = allowed;
+}
+
+int Server::connect(Push push) {
+  const int id = state_->next_id++;
+  Session& session = state_->sessions[id];
+  session.id = id;
+  session.push = std::move(push);
+  return id;
+}
+
+void Server::disconnect(int connection) {
+  state_->drop(connection);
+}
+
+bool Server::connected(int connection) const {
+  return state_->session(connection) != nullptr;
+}
+
+std::string Server::execute(int connection, Args argv) {
+  Session* const session = state_->session(connection);
+  std::string bytes;
+  if (session == nullptr || argv.empty()) {
+    return bytes;
+  }
+  assert(!state_->in_script);
+  RespWriter reply(bytes, RespWriter::Protocol::kResp3);
+  ++state_->commands;
+  if (state_->fault) {
+    if (const auto error = state_->fault(argv)) {
+      reply.error(*error);
+      return bytes;
+    }
+  }
+  const Command* const command = find_command(argv[0]);
+  const std::string refused = refusal(*state_, *session, command, argv);
+  if (!refused.empty()) {
+    reply.error(refused);
+    return bytes;
+  }
+  state_->now_us = state_->time_us();
+  state_->store.set_now_ms(state_->now_us / 1000);
+  Call call{*state_, session, argv, reply};
+  command->run(call);
+  if (!state_->undeclared.empty()) {  // even where the script caught the error
+    bytes.clear();
+    reply.error(std::exchange(state_->undeclared, {}));
+  }
+  return bytes;
+}
+
+std::string Server::execute(int connection, const std::vector<std::string>& argv) {
+  const std::vector<std::string_view> views(argv.begin(), argv.end());
+  return execute(connection, Args(views));
+}
+
+void Server::flush_scripts() {
+  state_->lua.flush();
+}
+
+void Server::restart(bool keep_data) {
+  state_->sessions.clear();
+  state_->channels.clear();
+  state_->lua.flush();
+  state_->next_id = 1;
+  state_->new_run();
+  if (!keep_data) {
+    state_->store.clear();
+  }
+}
+
+const std::string& Server::run_id() const {
+  return state_->run_id;
+}
+
+std::uint64_t Server::commands() const {
+  return state_->commands;
+}
+
+}  // namespace belay::sim

@@ -1,0 +1,74 @@
+// An in-memory Redis for simulations: no socket, no thread, no clock of its own; the same inputs
+// give the same bytes. Scripts run in a real Lua 5.1. One thread uses it; the simulation owns it.
+// Its callbacks must not call back into it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::sim {
+
+struct ServerState;
+
+class Server {
+ public:
+  using Args = std::span<const std::string_view>;
+  // Microseconds since the epoch.
+  using Clock = std::function<std::int64_t()>;
+  // One whole RESP3 push message. Called while the command that causes it runs, so before that
+  // command's own reply exists.
+  using Push = std::function<void(std::string_view bytes)>;
+  using Killed = std::function<void(int connection)>;
+  // Asked before each command of a connection: an error text such as "OOM ..." is answered instead
+  // of running it.
+  using Fault = std::function<std::optional<std::string>(Args argv)>;
+
+  // `seed` makes the run id, so that servers of one simulation differ.
+  explicit Server(std::uint64_t seed = 1);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  ~Server();
+
+  // The server's time: a clock, or a number that stands until the next call. It may step either
+  // way.
+  void set_clock(Clock clock);
+  void set_time(std::int64_t us);
+
+  void set_fault(Fault fault);
+  // Called for each connection that CLIENT KILL closes; the connection is already gone.
+  void set_on_killed(Killed killed);
+  // Connections of this server must then authenticate; "" switches that off.
+  void set_password(std::string password);
+  // CLIENT KILL and CLIENT TRACKING answer NOPERM.
+  void set_client_commands_allowed(bool allowed);
+
+  // Returns the new connection's CLIENT ID. Connections speak RESP3 from the start.
+  int connect(Push push);
+  void disconnect(int connection);
+  [[nodiscard]] bool connected(int connection) const;
+
+  // Runs one command and returns its RESP3 reply. SUBSCRIBE and UNSUBSCRIBE answer by push
+  // messages, also returned. On a connection that is gone nothing runs and the answer is empty.
+  std::string execute(int connection, Args argv);
+  std::string execute(int connection, const std::vector<std::string>& argv);
+
+  void flush_scripts();
+  // Connections and scripts are gone, ids start at 1 again, the run id is new; the data stay or
+  // not. Nobody is told.
+  void restart(bool keep_data);
+  [[nodiscard]] const std::string& run_id() const;
+
+  // Commands run so far, those inside of scripts not counted.
+  [[nodiscard]] std::uint64_t commands() const;
+
+ private:
+  std::unique_ptr<ServerState> state_;
+};
+
+}  // namespace belay::sim

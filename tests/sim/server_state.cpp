@@ -1,0 +1,142 @@
+// What a simulated server is made of: connections, channels, and the commands that its scripts
+// call. Not thread-safe; a Server owns it.
+#include "sim/server_state.h"
+
+#include <algorithm>
+
+#include "sim/server_command.h"
+#include "sim/server_sha1.h"
+
+namespace belay::sim {
+namespace {
+
+bool arity_fits(const Command& command, std::size_t args) {
+  const auto count = static_cast<int>(args);
+  return command.arity >= 0 ? count == command.arity : count >= -command.arity;
+}
+
+// The first key of the command that the script has not declared, or null.
+const std::string_view* undeclared_key(const Command& command,
+                                       std::span<const std::string_view> argv,
+                                       std::span<const std::string_view> declared) {
+  if (command.first_key == 0) {
+    return nullptr;
+  }
+  const std::size_t last =
+      command.last_key < 0 ? argv.size() - 1 : static_cast<std::size_t>(command.last_key);
+  for (auto i = static_cast<std::size_t>(command.first_key); i <= last; ++i) {
+    if (std::find(declared.begin(), declared.end(), argv[i]) == declared.end()) {
+      return &argv[i];
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+ServerState::ServerState(std::uint64_t seed_of_run) : lua(*this), seed(seed_of_run) {
+  new_run();
+}
+
+void ServerState::call(std::span<const std::string_view> argv, RespWriter& reply) {
+  const Command* const command = find_command(argv[0]);
+  if (command == nullptr) {
+    reply.error("ERR Unknown Redis command called from script");
+    return;
+  }
+  if (!arity_fits(*command, argv.size())) {
+    reply.error("ERR Wrong number of args calling Redis command from script");
+    return;
+  }
+  if ((command->flags & kNoScript) != 0) {
+    reply.error("ERR This Redis command is not allowed from script");
+    return;
+  }
+  if (const std::string_view* const key = undeclared_key(*command, argv, script_keys)) {
+    undeclared = "ERR script touched undeclared key '" + std::string(*key) + "'";
+    reply.error(undeclared);
+    return;
+  }
+  if (maxmemory != 0 && !script_wrote && (command->flags & kDenyOom) != 0) {
+    reply.error("OOM command not allowed when used memory > 'maxmemory'.");
+    return;
+  }
+  script_wrote = script_wrote || (command->flags & kWrite) != 0;
+  Call call{*this, nullptr, argv, reply};
+  command->run(call);
+}
+
+Session* ServerState::session(int id) {
+  const auto found = sessions.find(id);
+  return found == sessions.end() ? nullptr : &found->second;
+}
+
+void ServerState::drop(int id) {
+  Session* const gone = session(id);
+  if (gone == nullptr) {
+    return;
+  }
+  while (!gone->channels.empty()) {
+    unsubscribe(*gone, std::string(gone->channels.back()));
+  }
+  sessions.erase(id);
+}
+
+void ServerState::new_run() {
+  ++run;
+  run_id = sha1_hex("run " + std::to_string(seed) + " " + std::to_string(run));
+}
+
+void ServerState::subscribe(Session& to, std::string_view channel) {
+  if (std::find(to.channels.begin(), to.channels.end(), channel) != to.channels.end()) {
+    return;
+  }
+  to.channels.emplace_back(channel);
+  channels[std::string(channel)].push_back(to.id);
+}
+
+void ServerState::unsubscribe(Session& from, std::string_view channel) {
+  const auto found = channels.find(channel);
+  if (found == channels.end() || std::erase(found->second, from.id) == 0) {
+    return;
+  }
+  if (found->second.empty()) {
+    channels.erase(found);
+  }
+  std::erase(from.channels, channel);
+}
+
+int ServerState::publish(std::string_view channel, std::string_view payload) {
+  const auto found = channels.find(channel);
+  if (found == channels.end()) {
+    return 0;
+  }
+  push_bytes.clear();
+  RespWriter message(push_bytes, RespWriter::Protocol::kResp3);
+  message.push(3);
+  message.bulk("message");
+  message.bulk(channel);
+  message.bulk(payload);
+  for (const int id : found->second) {
+    const Session& receiver = sessions.find(id)->second;
+    if (receiver.push) {
+      receiver.push(push_bytes);
+    }
+  }
+  return static_cast<int>(found->second.size());
+}
+
+void ServerState::invalidate_all() {
+  push_bytes.clear();
+  RespWriter message(push_bytes, RespWriter::Protocol::kResp3);
+  message.push(2);
+  message.bulk("invalidate");
+  message.null();
+  for (const auto& [id, receiver] : sessions) {
+    if (receiver.tracking && receiver.push) {
+      receiver.push(push_bytes);
+    }
+  }
+}
+
+}  // namespace belay::sim

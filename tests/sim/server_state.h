@@ -1,0 +1,77 @@
+// What a simulated server is made of, and how its commands get at it. Not thread-safe; a Server
+// owns it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/resp.h"
+#include "sim/server.h"
+#include "sim/server_lua.h"
+#include "sim/server_store.h"
+
+namespace belay::sim {
+
+struct Session {
+  int id = 0;
+  Server::Push push;
+  std::vector<std::string> channels;
+  std::string name;
+  std::string library;
+  bool tracking = false;
+  bool authenticated = false;
+};
+
+struct ServerState final : ScriptCommands {
+  explicit ServerState(std::uint64_t seed_of_run);
+
+  // The command of a script.
+  void call(std::span<const std::string_view> argv, RespWriter& reply) override;
+
+  [[nodiscard]] std::int64_t time_us() const { return clock ? clock() : fixed_time_us; }
+
+  Session* session(int id);
+  // Forgets a connection.
+  void drop(int id);
+  void new_run();
+  void subscribe(Session& to, std::string_view channel);
+  void unsubscribe(Session& from, std::string_view channel);
+  // Returns the receivers.
+  int publish(std::string_view channel, std::string_view payload);
+  // Tells connections with tracking that any key may have changed.
+  void invalidate_all();
+
+  Server::Clock clock;
+  std::int64_t fixed_time_us = 0;
+  Server::Fault fault;
+  Server::Killed on_killed;
+  std::string password;
+  bool client_commands_allowed = true;
+  std::int64_t maxmemory = 0;  // any limit counts as exceeded
+
+  Store store;
+  LuaHost lua;
+  std::map<int, Session> sessions;
+  StringMap<std::vector<int>> channels;
+  int next_id = 1;
+  std::uint64_t seed;
+  std::uint64_t run = 0;
+  std::string run_id;
+  std::uint64_t commands = 0;
+
+  // Of the command that runs.
+  std::int64_t now_us = 0;
+  // Of the script that runs.
+  bool in_script = false;
+  bool script_wrote = false;
+  std::span<const std::string_view> script_keys;
+  std::string undeclared;
+  std::string push_bytes;
+};
+
+}  // namespace belay::sim

@@ -1,0 +1,285 @@
+#include "sim/world.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace belay::sim {
+
+namespace {
+
+constexpr Micros kEpoch = Micros{1'700'000'000} * kSecond;
+constexpr std::uint64_t kMaxEvents = 400'000;
+constexpr int kLostPercent = 10;
+
+}  // namespace
+
+void SimLink::open() {
+  close();
+  connection_ = world_.connect(*this);
+}
+
+void SimLink::close() {
+  queued_.clear();
+  if (connection_ >= 0) {
+    world_.close(connection_);
+    connection_ = -1;
+  }
+}
+
+void SimLink::flush() {
+  if (connection_ >= 0 && !queued_.empty()) {
+    world_.send(connection_, std::move(queued_));
+  }
+  queued_.clear();
+}
+
+World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay)
+    : random_(seed), faults_(faults), longest_delay_(longest_delay), server_(seed) {
+  server_drift_ppm_ = random_.between(-500, 500);
+  server_.set_clock([this] { return server_time(); });
+  server_.set_client_commands_allowed(!faults.no_kill);
+  server_.set_on_killed([this](int id) {
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      if (connections_[i]->server_id == id) {
+        connections_[i]->server_id = -1;
+        connections_[i]->backlog.clear();
+        tell_closed(static_cast<int>(i), now_ + delay());
+      }
+    }
+  });
+}
+
+Micros World::span(Micros low, Micros high) {
+  const double part = static_cast<double>(random_.next() >> 11U) * 0x1.0p-53;
+  return static_cast<Micros>(
+      static_cast<double>(low) *
+      std::exp(part * std::log(static_cast<double>(high) / static_cast<double>(low))));
+}
+
+void World::at(Micros time, std::function<void()> action) {
+  queue_.push({std::max(time, now_), order_++, std::move(action)});
+}
+
+bool World::run(Micros end) {
+  while (!queue_.empty() && queue_.top().time <= end && violation_.empty()) {
+    if (++events_ > kMaxEvents) {
+      return false;
+    }
+    const Event event = queue_.top();
+    queue_.pop();
+    now_ = event.time;
+    event.action();
+  }
+  now_ = std::max(now_, end);
+  return true;
+}
+
+void World::violation(const std::string& what) {
+  trace("VIOLATION " + what);
+  if (violation_.empty()) {
+    violation_ = what;
+  }
+}
+
+void World::trace(const std::string& line) {
+  if (verbose_) {
+    std::printf("%12.3f ms  %s\n", static_cast<double>(now_) / 1000, line.c_str());
+  }
+}
+
+// ---- The network
+
+Micros World::delay() {
+  if (!calm_ && chance(3)) {
+    return random_.between(longest_delay_, longest_delay_ * 20);
+  }
+  return random_.between(50, longest_delay_);
+}
+
+int World::connect(SimLink& link) {
+  const int id = static_cast<int>(connections_.size());
+  connections_.push_back(std::make_unique<Connection>());
+  connections_.back()->link = &link;
+  at(now_ + delay(), [this, id] {
+    Connection& connection = *connections_[static_cast<std::size_t>(id)];
+    if (connection.link == nullptr) {
+      return;
+    }
+    connection.server_id = server_.connect(
+        [this, id](std::string_view bytes) { reply(id, std::string(bytes), true); });
+    trace("connection " + std::to_string(id) + " is client id " +
+          std::to_string(connection.server_id));
+    connection.link->handlers.opened(id);
+  });
+  return id;
+}
+
+void World::send(int id, std::string bytes) {
+  Connection& connection = *connections_[static_cast<std::size_t>(id)];
+  const std::uint64_t index = connection.sent++;
+  connection.to_server = std::max(connection.to_server + 1, now_ + delay());
+  at(connection.to_server, [this, id, index, chunk = std::move(bytes)] {
+    Connection& there = *connections_[static_cast<std::size_t>(id)];
+    if (!there.cut) {
+      arrive(id, chunk);
+    } else if (index < there.arrives) {
+      at(now_ + there.ghost_delay, [this, id, chunk] { arrive(id, chunk); });
+    }
+  });
+}
+
+void World::close(int id) {
+  Connection& connection = *connections_[static_cast<std::size_t>(id)];
+  connection.link = nullptr;
+  if (!connection.cut) {
+    const bool ghosts = faults_.cuts && !calm_ && chance(70);
+    cut(id, ghosts, false);
+  }
+}
+
+void World::cut(int id, bool ghosts, bool told) {
+  Connection& connection = *connections_[static_cast<std::size_t>(id)];
+  if (connection.cut) {
+    return;
+  }
+  connection.cut = true;
+  const auto sent = static_cast<std::int64_t>(connection.sent);
+  connection.arrives = static_cast<std::uint64_t>(
+      random_.between(std::max<std::int64_t>(0, sent - (ghosts ? 4 : 2)), sent));
+  connection.ghost_delay = ghosts ? span(kMillisecond, 1500 * kMillisecond) : 0;
+  const bool half_open = ghosts && chance(25);
+  const Micros gone = std::max(connection.to_server, now_) + connection.ghost_delay +
+                      (half_open ? random_.between(500 * kMillisecond, 8 * kSecond)
+                                 : random_.between(100, 20 * kMillisecond));
+  trace("connection " + std::to_string(id) + " is cut" + (ghosts ? ", late bytes follow" : "") +
+        (half_open ? ", half-open" : ""));
+  at(gone, [this, id] { drop_on_server(id); });
+  if (told) {
+    tell_closed(id, now_ + random_.between(0, 400 * kMillisecond));
+  }
+}
+
+void World::tell_closed(int id, Micros when) {
+  at(when, [this, id] {
+    Connection& connection = *connections_[static_cast<std::size_t>(id)];
+    if (connection.link != nullptr) {
+      connection.link->handlers.closed(id);
+    }
+  });
+}
+
+void World::drop_on_server(int id) {
+  Connection& connection = *connections_[static_cast<std::size_t>(id)];
+  if (connection.server_id >= 0 && !stopped_) {
+    server_.disconnect(connection.server_id);
+    connection.server_id = -1;
+  } else if (connection.server_id >= 0) {
+    connection.backlog.emplace_back();  // an empty chunk: the end, when the server runs again
+  }
+}
+
+void World::reply(int id, std::string bytes, bool push) {
+  const bool message = push && bytes.find("message") != std::string::npos;
+  if (message && faults_.lost_pushes && !calm_ && chance(kLostPercent)) {
+    trace("a message to connection " + std::to_string(id) + " is lost");
+    return;
+  }
+  grants_ += message ? 1U : 0U;
+  Connection& connection = *connections_[static_cast<std::size_t>(id)];
+  connection.to_client = std::max(connection.to_client + 1, now_ + delay());
+  at(connection.to_client, [this, id, chunk = std::move(bytes)] {
+    Connection& there = *connections_[static_cast<std::size_t>(id)];
+    if (there.link != nullptr && !there.cut) {
+      there.link->handlers.bytes(id, chunk);
+    }
+  });
+}
+
+// ---- The server
+
+Micros World::server_time() const {
+  return now_ + now_ / 1'000'000 * server_drift_ppm_ + server_offset_ + kEpoch;
+}
+
+void World::arrive(int id, const std::string& bytes) {
+  Connection& connection = *connections_[static_cast<std::size_t>(id)];
+  if (connection.server_id < 0) {
+    return;
+  }
+  if (stopped_) {
+    connection.backlog.push_back(bytes);
+  } else {
+    execute(id, bytes);
+  }
+}
+
+void World::execute(int id, const std::string& bytes) {
+  Connection& connection = *connections_[static_cast<std::size_t>(id)];
+  static_cast<void>(connection.commands.feed(bytes, [this, id, &connection](Reply command) {
+    std::vector<std::string_view> argv;
+    for (std::size_t i = 0; i < command.size(); ++i) {
+      argv.push_back(command.at(i).text());
+    }
+    if (verbose_) {
+      trace("server runs " + std::string(argv[0]) + " of connection " + std::to_string(id) +
+            (connection.cut ? " (late)" : ""));
+    }
+    std::string answer = server_.execute(connection.server_id, argv);
+    if (!answer.empty()) {
+      reply(id, std::move(answer), answer.starts_with('>'));
+    }
+    return connection.server_id >= 0;
+  }));
+}
+
+void World::stop_server(Micros duration) {
+  if (stopped_) {
+    return;
+  }
+  trace("the server stops for " + std::to_string(duration / 1000) + " ms");
+  stopped_ = true;
+  at(now_ + duration, [this] {
+    stopped_ = false;
+    trace("the server goes on");
+    // Connections are served in any order, each in its own.
+    std::vector<int> waiting;
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      if (!connections_[i]->backlog.empty()) {
+        waiting.push_back(static_cast<int>(i));
+      }
+    }
+    while (!waiting.empty()) {
+      const auto pick = static_cast<std::size_t>(
+          random_.between(0, static_cast<std::int64_t>(waiting.size()) - 1));
+      Connection& connection = *connections_[static_cast<std::size_t>(waiting[pick])];
+      if (connection.backlog.empty() || connection.server_id < 0) {
+        connection.backlog.clear();
+        waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(pick));
+        continue;
+      }
+      const std::string chunk = connection.backlog.front();
+      connection.backlog.pop_front();
+      if (chunk.empty()) {
+        drop_on_server(waiting[pick]);
+      } else {
+        execute(waiting[pick], chunk);
+      }
+    }
+  });
+}
+
+void World::restart_server(bool keep_data) {
+  trace(std::string("the server restarts ") + (keep_data ? "with" : "without") + " its data");
+  for (std::size_t i = 0; i < connections_.size(); ++i) {
+    Connection& connection = *connections_[i];
+    if (connection.server_id >= 0) {
+      connection.server_id = -1;
+      connection.backlog.clear();
+      tell_closed(static_cast<int>(i), now_ + delay());
+    }
+  }
+  server_.restart(keep_data);
+}
+
+}  // namespace belay::sim

@@ -1,0 +1,182 @@
+// The world of a simulation: true time, the order of events, one server with a clock of its own,
+// and a network that delays, cuts and loses. Deterministic: everything follows from the seed. One
+// thread; the schedule owns it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "net/link.h"
+#include "net/resp.h"
+#include "sim/server.h"
+
+namespace belay::sim {
+
+// What may go wrong in a schedule.
+struct Faults {
+  bool cuts = false;
+  bool lost_pushes = false;
+  bool pauses = false;
+  bool crashes = false;
+  bool server_stops = false;
+  bool server_restarts = false;  // with data
+  bool data_loss = false;        // FLUSHALL, restarts without data
+  bool clock_back = false;
+  bool clock_forward = false;
+  bool script_flushes = false;
+  bool no_kill = false;  // CLIENT KILL is not permitted
+};
+
+class World;
+
+// A client's end of a connection, as Node sees it.
+class SimLink final : public Link {
+ public:
+  explicit SimLink(World& world) : world_(world) {}
+
+  ~SimLink() override { SimLink::close(); }
+
+  SimLink(const SimLink&) = delete;
+  SimLink& operator=(const SimLink&) = delete;
+
+  void open() override;
+
+  void send(std::string_view bytes) override { queued_.append(bytes); }
+
+  void close() override;
+
+  // Puts what was sent since the last flush on the wire, as the client does when it leaves its
+  // monitor.
+  void flush();
+
+  bool connected() const { return connection_ >= 0; }
+
+  // What the client does with what arrives; may be called at any later time, also while the process
+  // is paused.
+  struct Handlers {
+    std::function<void(int)> opened;
+    std::function<void(int, std::string)> bytes;
+    std::function<void(int)> closed;
+  };
+
+  Handlers handlers;
+
+  int connection() const { return connection_; }
+
+ private:
+  World& world_;
+  int connection_ = -1;
+  std::string queued_;
+};
+
+class World {
+ public:
+  World(std::uint64_t seed, const Faults& faults, Micros longest_delay);
+
+  Micros now() const { return now_; }
+
+  Random& random() { return random_; }
+
+  bool chance(int percent) { return random_.between(1, 100) <= percent; }
+
+  // Log-uniform: short and long ones are equally likely.
+  Micros span(Micros low, Micros high);
+
+  void at(Micros time, std::function<void()> action);
+  // Runs until nothing is left, `end` has come, or a violation was noted. False: too many events.
+  bool run(Micros end);
+
+  void violation(const std::string& what);
+
+  const std::string& violation() const { return violation_; }
+
+  void trace(const std::string& line);
+
+  void set_verbose(bool verbose) { verbose_ = verbose; }
+
+  bool verbose() const { return verbose_; }
+
+  // The network.
+  int connect(SimLink& link);
+  void send(int connection, std::string bytes);
+  void close(int connection);  // by the client: what is on its way may still arrive
+  // Breaks a connection: a prefix of what is on its way still reaches the server, perhaps much
+  // later (a ghost). `told`: whether the client learns of it, or has to find out (half-open).
+  void cut(int connection, bool ghosts, bool told);
+
+  // The server.
+  Server& server() { return server_; }
+
+  Micros server_time() const;
+
+  void step_clock(Micros by) { server_offset_ += by; }
+
+  void stop_server(Micros duration);
+  void restart_server(bool keep_data);
+
+  bool server_stopped() const { return stopped_; }
+
+  std::uint64_t grants_sent() const { return grants_; }
+
+  void calm() { calm_ = true; }  // no more faults by chance
+
+  std::uint64_t events() const { return events_; }
+
+ private:
+  struct Event {
+    Micros time;
+    std::uint64_t order;
+    std::function<void()> action;
+
+    bool operator<(const Event& other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
+  };
+
+  struct Connection {
+    SimLink* link = nullptr;  // null once the client has let go
+    int server_id = -1;       // CLIENT ID; -1: gone on the server's side
+    bool cut = false;
+    std::uint64_t sent = 0;     // chunks by the client
+    std::uint64_t arrives = 0;  // of a cut one: how many of these still arrive
+    Micros ghost_delay = 0;
+    Micros to_server = 0;  // when the latest chunk arrives
+    Micros to_client = 0;
+    ReplyReader commands;
+    std::deque<std::string> backlog;  // while the server is stopped
+  };
+
+  Micros delay();
+  void arrive(int connection, const std::string& bytes);
+  void execute(int connection, const std::string& bytes);
+  void reply(int connection, std::string bytes, bool push);
+  void drop_on_server(int connection);
+  void tell_closed(int connection, Micros when);
+
+  Random random_;
+  const Faults faults_;
+  const Micros longest_delay_;
+  Micros now_ = 0;
+  std::uint64_t order_ = 0;
+  std::uint64_t events_ = 0;
+  std::priority_queue<Event> queue_;
+  std::string violation_;
+  bool verbose_ = false;
+  bool calm_ = false;
+  Server server_;
+  Micros server_offset_ = 0;
+  std::int64_t server_drift_ppm_ = 0;
+  bool stopped_ = false;
+  std::uint64_t grants_ = 0;
+  std::vector<std::unique_ptr<Connection>> connections_;
+};
+
+}  // namespace belay::sim
