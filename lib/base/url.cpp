@@ -114,6 +114,9 @@ Status read_query(std::string_view url, std::string_view query, bool takes_db,
   if (takes_db && query.starts_with("db=")) {
     return read_database(url, query.substr(3), server);
   }
+  if (query.find('@') != std::string_view::npos) {
+    return malformed(url, "a '?' in the user or password must be percent-encoded");
+  }
   return malformed(url,
                    "unknown parameter '" + std::string(query.substr(0, query.find('='))) + "'");
 }

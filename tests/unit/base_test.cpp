@@ -1,0 +1,83 @@
+// Globs, packing, random numbers.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/glob.h"
+#include "base/packing.h"
+#include "base/random.h"
+
+namespace belay {
+namespace {
+
+TEST(Glob, MatchesAsRedisDoes) {
+  EXPECT_TRUE(glob_match("*", ""));
+  EXPECT_TRUE(glob_match("orders:*", "orders:42"));
+  EXPECT_FALSE(glob_match("orders:*", "order:42"));
+  EXPECT_TRUE(glob_match("a?c", "abc"));
+  EXPECT_FALSE(glob_match("a?c", "ac"));
+  EXPECT_TRUE(glob_match("[a-c]x", "bx"));
+  EXPECT_FALSE(glob_match("[^a-c]x", "bx"));
+  EXPECT_TRUE(glob_match("\\*", "*"));
+  EXPECT_FALSE(glob_match("\\*", "x"));
+  EXPECT_TRUE(glob_match("*a*b*", "xxaxxbxx"));
+  EXPECT_FALSE(glob_match("*a*b", "xxbxxa"));
+}
+
+TEST(Glob, TakesAnyBytes) {
+  EXPECT_TRUE(glob_match(std::string_view("a\0*", 3), std::string_view("a\0b", 3)));
+  EXPECT_FALSE(glob_match("a", std::string_view("a\0", 2)));
+}
+
+TEST(Glob, EndsOnPatternsThatAreNotClosed) {
+  EXPECT_FALSE(glob_match("[", "x"));
+  EXPECT_TRUE(glob_match("[x", "x"));
+  EXPECT_FALSE(glob_match("\\", "x"));
+}
+
+TEST(Packing, GivesBackWhatItTook) {
+  const std::int64_t large = (std::int64_t{1} << 53) - 1;
+  const std::string packed = Packer().u8(7).u16(500).number(large).number(-3).bytes("end").take();
+  Unpacker fields(packed);
+  EXPECT_EQ(fields.u8(), 7);
+  EXPECT_EQ(fields.u16(), 500);
+  EXPECT_EQ(fields.number(), large);
+  EXPECT_EQ(fields.number(), -3);
+  EXPECT_EQ(fields.rest(), "end");
+  EXPECT_TRUE(fields.complete());
+}
+
+TEST(Packing, ClampsCountsThatAreTooLarge) {
+  Unpacker fields(std::string_view("\xff\xff"));
+  EXPECT_EQ(Packer().u16(70'000).take(), "\xff\xff");
+  EXPECT_EQ(fields.u16(), 65535);
+}
+
+TEST(Packing, SaysWhenBytesAreMissingOrNoNumber) {
+  Unpacker missing("short");
+  EXPECT_EQ(missing.number(), 0);
+  EXPECT_FALSE(missing.complete());
+  Unpacker nan(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff", 8));
+  EXPECT_EQ(nan.number(), 0);
+  EXPECT_FALSE(nan.complete());
+}
+
+TEST(Random, GivesIdsOf22CharactersThatDiffer) {
+  std::set<std::string> ids;
+  for (int i = 0; i < 1000; ++i) {
+    ids.insert(random_id());
+  }
+  EXPECT_EQ(ids.size(), 1000U);
+  EXPECT_EQ(ids.begin()->size(), 22U);
+}
+
+TEST(Random, StaysWithinItsBounds) {
+  Random random(1);
+  for (int i = 0; i < 1000; ++i) {
+    const std::int64_t number = random.between(-2, 2);
+    EXPECT_TRUE(number >= -2 && number <= 2);
+  }
+}
+
+}  // namespace
+}  // namespace belay

@@ -1,0 +1,214 @@
+// The handshake, reconnecting and the matching of replies, over a fake link.
+#include "route/node.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace belay {
+namespace {
+
+class FakeLink final : public Link {
+ public:
+  void open() override { ++opened; }
+
+  void send(std::string_view bytes) override { sent.append(bytes); }
+
+  void close() override { sent.clear(); }
+
+  bool has_sent(const std::string& text) const { return sent.find(text) != std::string::npos; }
+
+  int opened = 0;
+  std::string sent;
+};
+
+class Heard final : public NodeEvents {
+ public:
+  void on_node_up(Node&, Micros) override { ++up; }
+
+  void on_node_down(Node&, Micros) override { ++down; }
+
+  void on_node_reply(Node&, std::uint64_t id, Reply, Micros, Micros) override {
+    replies.push_back(id);
+  }
+
+  void on_node_message(Node&, std::string_view payload, Micros) override {
+    messages.emplace_back(payload);
+  }
+
+  void on_node_flushed(Node&, Micros) override { ++flushed; }
+
+  void on_node_clock(Node&, Micros) override { ++clock; }
+
+  int up = 0;
+  int down = 0;
+  int flushed = 0;
+  int clock = 0;
+  std::vector<std::uint64_t> replies;
+  std::vector<std::string> messages;
+};
+
+constexpr Script kScript{"verb", "0123456789012345678901234567890123456789", "return 1"};
+
+class NodeTest : public testing::Test {
+ protected:
+  NodeTest() { node.start(heard, now); }
+
+  // Everything the greeting asks for, from a server whose run is `run`.
+  void greet(const std::string& version = "7.0.15", const std::string& run = "run1", int id = 5) {
+    node.on_timer(now);
+    node.on_link_open(now);
+    const std::string info = "run_id:" + run + "\r\n";
+    answer("%1\r\n$7\r\nversion\r\n$" + std::to_string(version.size()) + "\r\n" + version + "\r\n");
+    answer(":" + std::to_string(id) + "\r\n");
+    answer(">3\r\n$9\r\nsubscribe\r\n$5\r\ninbox\r\n:1\r\n");
+    answer("+OK\r\n");
+    answer("$" + std::to_string(info.size()) + "\r\n" + info + "\r\n");
+    answer("*2\r\n$3\r\n100\r\n$1\r\n0\r\n");
+  }
+
+  void answer(const std::string& bytes) { node.on_link_bytes(bytes, now); }
+
+  void wait_for_reconnect() { now = node.next_deadline(); }
+
+  Micros now = 1000;
+  Config config;
+  FakeLink link;
+  Heard heard;
+  Node node{config, "inbox", 1, link};
+};
+
+TEST_F(NodeTest, IsUpAfterItsGreeting) {
+  greet();
+  EXPECT_EQ(heard.up, 1);
+  EXPECT_TRUE(node.up());
+  EXPECT_TRUE(node.clock().known(now));
+  EXPECT_FALSE(node.has_ghosts());
+}
+
+TEST_F(NodeTest, RefusesAServerThatIsTooOld) {
+  greet("6.0.9");
+  EXPECT_EQ(heard.up, 0);
+  EXPECT_EQ(node.trouble().code, BELAY_UNSUPPORTED_SERVER);
+  EXPECT_NE(node.trouble().message.find("6.0.9"), std::string::npos);
+}
+
+TEST_F(NodeTest, TellsAWrongPasswordFromAnOutage) {
+  node.on_timer(now);
+  node.on_link_open(now);
+  answer("-WRONGPASS invalid username-password pair\r\n");
+  EXPECT_EQ(node.trouble().code, BELAY_AUTH_FAILED);
+}
+
+TEST_F(NodeTest, SendsTheBodyOfAScriptOnceAConnection) {
+  greet();
+  node.send({1, &kScript, {"key"}, {"arg"}}, now);
+  EXPECT_TRUE(link.has_sent("return 1"));
+  link.sent.clear();
+  node.send({2, &kScript, {"key"}, {"arg"}}, now);
+  EXPECT_TRUE(link.has_sent("EVALSHA"));
+  EXPECT_FALSE(link.has_sent("return 1"));
+}
+
+TEST_F(NodeTest, SendsTheBodyAgainWhenTheServerHasForgottenIt) {
+  greet();
+  node.send({1, &kScript, {}, {}}, now);
+  node.send({2, &kScript, {}, {}}, now);
+  answer(":1\r\n");
+  link.sent.clear();
+  answer("-NOSCRIPT No matching script\r\n");
+  node.send({3, &kScript, {}, {}}, now);
+  EXPECT_TRUE(link.has_sent("return 1"));
+}
+
+TEST_F(NodeTest, GivesRepliesToTheirCommandsInOrder) {
+  greet();
+  node.send({7, nullptr, {}, {"PING"}}, now);
+  node.send({8, nullptr, {}, {"PING"}}, now);
+  answer("+PO");
+  answer("NG\r\n+PONG\r\n");
+  EXPECT_EQ(heard.replies, (std::vector<std::uint64_t>{7, 8}));
+}
+
+TEST_F(NodeTest, HearsOfMessagesAndOfLostData) {
+  greet();
+  answer(">3\r\n$7\r\nmessage\r\n$5\r\ninbox\r\n$2\r\nhi\r\n");
+  answer(">2\r\n$10\r\ninvalidate\r\n_\r\n");
+  EXPECT_EQ(heard.messages, std::vector<std::string>{"hi"});
+  EXPECT_EQ(heard.flushed, 1);
+}
+
+TEST_F(NodeTest, DropsAConnectionThatDoesNotAnswer) {
+  greet();
+  node.send({1, nullptr, {}, {"PING"}}, now);
+  now += config.request_timeout;
+  node.on_timer(now);
+  EXPECT_FALSE(node.up());
+  EXPECT_EQ(heard.down, 1);
+  EXPECT_NE(node.trouble().message.find("did not answer"), std::string::npos);
+}
+
+TEST_F(NodeTest, DropsAConnectionThatSpeaksSomethingElse) {
+  greet();
+  answer("HTTP/1.1 400 Bad Request\r\n");
+  EXPECT_FALSE(node.up());
+  EXPECT_NE(node.trouble().message.find("not the Redis protocol"), std::string::npos);
+}
+
+TEST_F(NodeTest, DropsAConnectionThatAnswersWhatNobodyAsked) {
+  greet();
+  answer("+OK\r\n");
+  EXPECT_FALSE(node.up());
+}
+
+TEST_F(NodeTest, RefusesAnArrayHeaderThatAsksForGigabytes) {
+  greet();
+  answer("*400000000\r\n");
+  EXPECT_FALSE(node.up());
+}
+
+TEST_F(NodeTest, KillsItsOlderConnectionsBeforeItIsUpAgain) {
+  greet();
+  node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now);
+  wait_for_reconnect();
+  greet("7.0.15", "run1", 6);
+  EXPECT_FALSE(node.up());
+  EXPECT_TRUE(link.has_sent("KILL\r\n$2\r\nID\r\n$1\r\n5\r\n"));
+  answer(":1\r\n");
+  EXPECT_TRUE(node.up());
+  EXPECT_FALSE(node.has_ghosts());
+}
+
+TEST_F(NodeTest, FearsGhostsWhereItMayNotKill) {
+  greet();
+  node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now);
+  wait_for_reconnect();
+  greet("7.0.15", "run1", 6);
+  answer("-NOPERM no permission\r\n");
+  EXPECT_TRUE(node.up());
+  EXPECT_TRUE(node.has_ghosts());
+}
+
+TEST_F(NodeTest, KillsNobodyOnAServerThatWasRestarted) {
+  greet();
+  node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now);
+  wait_for_reconnect();
+  greet("7.0.15", "run2", 5);
+  EXPECT_TRUE(node.up());
+  EXPECT_FALSE(link.has_sent("KILL"));
+}
+
+TEST_F(NodeTest, ReconnectsWithGrowingButBoundedPauses) {
+  for (int i = 0; i < 50; ++i) {
+    node.on_timer(now);
+    node.on_link_closed({BELAY_UNAVAILABLE, "refused"}, now);
+    EXPECT_LE(node.next_deadline() - now, 2 * kSecond);
+    EXPECT_GT(node.next_deadline(), now);
+    wait_for_reconnect();
+  }
+  EXPECT_EQ(link.opened, 50);
+}
+
+}  // namespace
+}  // namespace belay

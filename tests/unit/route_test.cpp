@@ -1,0 +1,76 @@
+// Slots, the clock bound, what errors mean.
+#include <gtest/gtest.h>
+
+#include "belay/belay.h"
+#include "route/clock_bound.h"
+#include "route/server_error.h"
+#include "route/slot.h"
+
+namespace belay {
+namespace {
+
+TEST(Slot, IsWhatClusterSays) {
+  EXPECT_EQ(slot_of("123456789"), 0x31C3 % kSlots);  // the check value of CRC16/XMODEM
+  EXPECT_EQ(slot_of("foo"), 12182);
+  EXPECT_EQ(slot_of("{user1000}.following"), slot_of("user1000"));
+  EXPECT_EQ(hash_tag("foo{}{bar}"), "foo{}{bar}");
+  EXPECT_EQ(hash_tag("foo{{bar}}zap"), "{bar");
+}
+
+TEST(Slot, HasATagOfItsOwn) {
+  for (std::uint16_t slot = 0; slot < kSlots; ++slot) {
+    ASSERT_EQ(slot_of(slot_tag(slot)), slot);
+  }
+}
+
+TEST(ClockBound, KeepsTheLeastOfWhatRepliesAllow) {
+  ClockBound clock;
+  clock.sample(1'000'000, 0, 500);
+  EXPECT_EQ(clock.bound(500), 1'000'000);
+  clock.sample(1'001'000, 1500, 1600);  // a faster round trip: less doubt
+  EXPECT_EQ(clock.bound(1600), 999'500);
+  clock.sample(1'003'000, 2000, 4000);
+  EXPECT_EQ(clock.bound(1600), 999'500);
+}
+
+TEST(ClockBound, AgesByHalfAPercent) {
+  ClockBound clock;
+  clock.sample(1'000'000, 0, 0);
+  EXPECT_EQ(clock.bound(10 * kSecond), 1'000'000 + 50 * kMillisecond);
+}
+
+TEST(ClockBound, IsUnknownAfterThirtySecondsWithoutASample) {
+  ClockBound clock;
+  EXPECT_FALSE(clock.known(0));
+  clock.sample(1'000'000, 0, 0);
+  EXPECT_TRUE(clock.known(30 * kSecond));
+  EXPECT_FALSE(clock.known(30 * kSecond + 1));
+}
+
+TEST(ClockBound, IsDroppedWhenTheServerJumpsAhead) {
+  ClockBound clock;
+  clock.sample(1'000'000, 0, 0);
+  clock.notice(5'000'000, 1000);
+  EXPECT_FALSE(clock.known(1000));
+}
+
+TEST(ClockBound, LearnsNothingFromAMessageThatMayHaveBeenUnderWayForLong) {
+  ClockBound clock;
+  clock.notice(1'000'000, 5);
+  EXPECT_FALSE(clock.known(5));
+}
+
+TEST(ServerError, TellsWhatHelps) {
+  EXPECT_EQ(classify_error("NOSCRIPT No matching script").remedy, Remedy::kAskAgain);
+  EXPECT_EQ(classify_error("LOADING Redis is loading").remedy, Remedy::kWait);
+  EXPECT_EQ(classify_error("BUSY Redis is busy").remedy, Remedy::kWait);
+  EXPECT_EQ(classify_error("READONLY You can't write").remedy, Remedy::kReconnect);
+  EXPECT_EQ(classify_error("OOM command not allowed").status, BELAY_SERVER_ERROR);
+  EXPECT_EQ(classify_error("NOPERM this user").status, BELAY_NOT_PERMITTED);
+  EXPECT_EQ(classify_error("WRONGPASS invalid").status, BELAY_AUTH_FAILED);
+  EXPECT_EQ(classify_error("BELAYTYPE key").status, BELAY_WRONG_TYPE);
+  EXPECT_EQ(classify_error("ERR anything else").status, BELAY_SERVER_ERROR);
+}
+
+}  // namespace
+}  // namespace belay
