@@ -8,7 +8,8 @@ tools/install-deps.sh
 tools/build.sh release belay_cli demo_turns
 
 here=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$here"' EXIT
+carol=
+trap 'kill $(jobs -p) $carol 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$here"' EXIT
 redis-server --port 0 --unixsocket "$here/redis.sock" --save '' --appendonly no --dir "$here" >"$here/redis.log" 2>&1 &
 until redis-cli -s "$here/redis.sock" ping >/dev/null 2>&1; do sleep 0.05; done
 export BELAY_URL="unix://$here/redis.sock"
@@ -25,6 +26,7 @@ wait "$alice" "$bob"
 echo "--- carol holds it and is killed (kill -9); dave, who waits, takes over when her lease of 3 s ends"
 "$turns" carol 0 "$here/last" &
 carol=$!
+disown "$carol"
 until "$belay" inspect demo | grep -q carol; do sleep 0.05; done
 "$turns" dave 1 "$here/last" &
 dave=$!
@@ -32,6 +34,5 @@ until "$belay" inspect demo | grep -q dave; do sleep 0.05; done
 "$belay" inspect demo
 killed=$(date +%s%N)
 kill -9 "$carol"
-wait "$carol" 2>/dev/null || true
 wait "$dave"
 echo "dave took over and finished $((($(date +%s%N) - killed) / 1000000)) ms after the kill"

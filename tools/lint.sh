@@ -9,7 +9,7 @@ clang-format --dry-run --Werror "${sources[@]}"
 mapfile -t units < <(git ls-files 'lib/*.cpp' 'tools/*.cpp')
 printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 1 clang-tidy -p build/release --quiet 2>&1 |
   { grep -vE '^[0-9]+ warnings? generated|^Suppressed|^Use -header-filter' || true; } | tee build/release/tidy.log
-! grep -q 'error:' build/release/tidy.log
+if grep -q 'error:' build/release/tidy.log; then exit 1; fi
 for verb in lib/scripts/*.lua; do
   case $verb in */common.lua) continue ;; esac
   # Each verb uses some of what is prepended to it: unused is no complaint there.

@@ -2,7 +2,7 @@
 # From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration cli bench lint asan tsan. None named:
 # all of them. Prints a line a suite and at the end `N passed, N failed`.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 
 all=(unit script sim abi integration cli bench lint asan tsan)
 suites=("${@:-${all[@]}}")
@@ -15,15 +15,22 @@ count() { # SUITE PASSED FAILED
   printf '%-12s %s passed, %s failed\n' "$1" "$2" "$3"
 }
 
-# Runs ctest's tests of one label in a preset. A suite that runs nothing has failed.
+# Runs ctest's tests of one label in a preset and adds up what they print of themselves: GoogleTest's, unittest's and plain `N passed, N
+# failed` lines, or one a test that prints none. A suite that runs nothing has failed, and so has whatever was skipped.
 run_ctest() { # SUITE PRESET LABEL
-  local log=build/$2/$1.log
-  ctest --test-dir "build/$2" -L "$3" --output-on-failure --no-tests=error >"$log" 2>&1
+  local log=build/$2/$1.log good bad
+  ctest --test-dir "build/$2" -L "$3" --verbose --no-tests=error >"$log" 2>&1
   local status=$?
-  local good bad
-  good=$(grep -cE '^ *[0-9]+/[0-9]+ Test .* Passed' "$log")
-  bad=$(grep -cE '^ *[0-9]+/[0-9]+ Test .*(\*\*\*|Not Run)' "$log")
-  if [ $status -ne 0 ] || [ "$good" -eq 0 ]; then
+  read -r good bad < <(awk '
+    /\[  PASSED  \] [0-9]+ test/ { good += $5; own = 1 }
+    /\[  (FAILED|SKIPPED) .*\] [0-9]+ test.*listed below/ { bad += $5; own = 1 }
+    /: Ran [0-9]+ tests? in / { ran = $3; good += ran; own = 1 }
+    /: FAILED \(|: OK \(/ { n = split($0, part, /[(,)]/)
+      for (i = 2; i <= n; ++i) if (split(part[i], word, "=") == 2) { good -= word[2]; bad += word[2] } }
+    / [0-9]+ passed, [0-9]+ failed *$/ { good += $(NF - 3); bad += $(NF - 1); own = 1 }
+    /^ *[0-9]+\/[0-9]+ Test .*/ { if (!own) { if (/ Passed /) ++good; else ++bad }; own = 0 }
+    END { print good + 0, bad + 0 }' "$log")
+  if [ $status -ne 0 ] || [ "$good" -eq 0 ] || [ "$bad" -gt 0 ]; then
     cat "$log"
     [ "$bad" -gt 0 ] || bad=1
   fi
