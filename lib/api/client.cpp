@@ -92,11 +92,11 @@ belay::Result<belay::AcquireRequest> checked_request(const belay_client* client,
   return copy;
 }
 
-std::int64_t acquire(belay_client* client, belay::Result<belay::AcquireRequest> request,
+std::int64_t acquire(belay_client* client, const belay::Result<belay::AcquireRequest>& request,
                      std::int64_t wait_ms, belay_event** why) {
   const belay::Result<Micros> wait = belay::checked_wait(wait_ms);
   if (!request.ok() || !wait.ok()) {
-    return -std::int64_t{refuse(request.ok() ? wait.status : std::move(request.status), why)};
+    return -std::int64_t{refuse(request.ok() ? wait.status : request.status, why)};
   }
   const Client::Visit visit(*client->rep);
   Event event = client->rep->call([&](Engine& engine, std::int64_t tag, Micros now) {
@@ -209,7 +209,7 @@ int64_t belay_lock(belay_client* client, const char* name, int64_t name_size, in
   request.primitive = &client->rep->lock();
   request.name = checked.value;
   request.max_hold = client->rep->config().max_hold;
-  return acquire(client, std::move(request), wait_ms, why);
+  return acquire(client, request, wait_ms, why);
 }
 
 int64_t belay_acquire(belay_client* client, belay_request* request, int64_t wait_ms,

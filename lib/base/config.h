@@ -19,7 +19,7 @@ struct ServerAddress {
   std::string password;
 
   // "host:port" or the path, for messages; never the user or password.
-  std::string display() const;
+  [[nodiscard]] std::string display() const;
 };
 
 struct Config {
@@ -35,7 +35,7 @@ struct Config {
 
 // Bounds and measures of the protocol; the reasons are in lib/README.md.
 inline constexpr Micros kMinLease = 100 * kMillisecond;
-inline constexpr Micros kMaxLease = 24 * 3600 * kSecond;
+inline constexpr Micros kMaxLease = kSecond * 3600 * 24;
 inline constexpr std::size_t kMaxNameSize = 1024;
 inline constexpr std::int64_t kMaxId = (std::int64_t{1} << 53) - 1;
 

@@ -12,7 +12,7 @@ class Log {
  public:
   explicit Log(std::int32_t level) : level_(level) {}
 
-  bool enabled(std::int32_t level) const { return level <= level_; }
+  [[nodiscard]] bool enabled(std::int32_t level) const { return level <= level_; }
 
   void write(std::int32_t level, const std::string& message) const;
 

@@ -67,9 +67,9 @@ class Unpacker {
     return taken;
   }
 
-  std::string_view rest() const { return rest_; }
+  [[nodiscard]] std::string_view rest() const { return rest_; }
 
-  bool complete() const { return complete_; }
+  [[nodiscard]] bool complete() const { return complete_; }
 
  private:
   std::uint64_t get(std::size_t size) {

@@ -22,7 +22,7 @@ struct [[nodiscard]] Status {
 
   Status(std::int32_t status, std::string text) : code(status), message(std::move(text)) {}
 
-  bool ok() const { return code == BELAY_OK; }
+  [[nodiscard]] bool ok() const { return code == BELAY_OK; }
 };
 
 // A value, or why there is none.
@@ -36,7 +36,7 @@ struct [[nodiscard]] Result {
 
   Result(Status bad) : status(std::move(bad)) {}  // NOLINT(google-explicit-constructor)
 
-  bool ok() const { return status.ok(); }
+  [[nodiscard]] bool ok() const { return status.ok(); }
 };
 
 }  // namespace belay

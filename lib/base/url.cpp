@@ -1,5 +1,6 @@
 #include "base/url.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -62,36 +63,45 @@ bool read_userinfo(std::string_view userinfo, ServerAddress* server) {
   return true;
 }
 
+// host[:port] or [IPv6][:port], taken apart; what follows the host still has its colon.
+Status split_authority(std::string_view url, std::string_view authority, std::string_view* host,
+                       std::string_view* port) {
+  if (!authority.starts_with('[')) {
+    const std::size_t colon = std::min(authority.find(':'), authority.size());
+    *host = authority.substr(0, colon);
+    *port = authority.substr(colon);
+    return {};
+  }
+  const std::size_t close = authority.find(']');
+  if (close == std::string_view::npos) {
+    return malformed(url, "the bracket of the IPv6 address is not closed");
+  }
+  *host = authority.substr(1, close - 1);
+  *port = authority.substr(close + 1);
+  if (host->empty() || (!port->empty() && !port->starts_with(':'))) {
+    return malformed(url, "'" + std::string(authority) + "' is not an IPv6 address in brackets");
+  }
+  return {};
+}
+
 Status read_host(std::string_view url, std::string_view authority, ServerAddress* server) {
-  std::string_view host = authority;
+  std::string_view host;
   std::string_view port;
-  const bool bracketed = authority.starts_with('[');
-  if (bracketed) {
-    const std::size_t close = authority.find(']');
-    if (close == std::string_view::npos) {
-      return malformed(url, "the bracket of the IPv6 address is not closed");
-    }
-    host = authority.substr(1, close - 1);
-    port = authority.substr(close + 1);
-    if (!port.empty() && !port.starts_with(':')) {
-      return malformed(url, "'" + std::string(port) + "' follows the IPv6 address");
-    }
-  } else if (const std::size_t colon = authority.find(':'); colon != std::string_view::npos) {
-    host = authority.substr(0, colon);
-    port = authority.substr(colon);
+  if (Status status = split_authority(url, authority, &host, &port); !status.ok()) {
+    return status;
   }
   if (!port.empty()) {
     const auto number = parse_number(port.substr(1), 1, 65535);
     if (!number) {
-      return malformed(url, "port '" + std::string(port.substr(1)) +
-                                "' is not a number in 1..65535" +
-                                (bracketed ? "" : " (an IPv6 address stands in brackets)"));
+      return malformed(url,
+                       "port '" + std::string(port.substr(1)) +
+                           "' is not a number in 1..65535 (an IPv6 address stands in brackets)");
     }
     server->port = static_cast<std::uint16_t>(*number);
   }
   const auto decoded = percent_decoded(host);
-  if (!decoded || (decoded->empty() && bracketed)) {
-    return malformed(url, "host '" + std::string(host) + "' cannot be read");
+  if (!decoded) {
+    return malformed(url, "host '" + std::string(host) + "' has a bad % escape");
   }
   if (!decoded->empty()) {
     server->host = *decoded;

@@ -63,7 +63,7 @@ class Client::Entry {
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
-  Micros now() const { return now_; }
+  [[nodiscard]] Micros now() const { return now_; }
 
  private:
   Client& client_;
@@ -91,7 +91,7 @@ Result<std::unique_ptr<Client>> Client::create(const Config& config) {
   return client;
 }
 
-Client::Client(const Config& config, Identity identity, std::uint64_t seed)
+Client::Client(const Config& config, const Identity& identity, std::uint64_t seed)
     : config_(config),
       generation_(fork_generation()),
       lock_(identity),

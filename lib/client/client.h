@@ -83,7 +83,7 @@ class Client final : public LinkEvents, public EngineEvents {
   // The monitor, entered: leaving it flushes, arms the timer and wakes whom the engine served.
   class Entry;
 
-  Client(const Config& config, Identity identity, std::uint64_t seed);
+  Client(const Config& config, const Identity& identity, std::uint64_t seed);
 
   Status start();
   void on_timer();

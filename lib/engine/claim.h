@@ -34,7 +34,7 @@ struct Hold {
   bool abandoned = false;           // nobody knows its id any more
   std::vector<std::int64_t> asked;  // tags of submissions about it
 
-  bool watched() const { return lease == 0 && ends_at == kNever; }
+  [[nodiscard]] bool watched() const { return lease == 0 && ends_at == kNever; }
 };
 
 // A dead epoch that the server may still know. Asked to leave until it has answered.

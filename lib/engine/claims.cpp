@@ -363,32 +363,47 @@ void Engine::on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Mic
   }
   found->in_flight = false;
   const std::optional<LeaveAnswer> answer = claim.primitive->read_leave(reply);
-  Status status;
-  if (answer) {
-    claim.node->saw_time(answer->server_time, sent, now);
-  } else {
-    const ServerError error = classify_error(reply.text());
-    status = {error.status, claim.node->display() + " refused to release '" + claim.resource.name +
-                                "': " + std::string(reply.text())};
-    status.in_doubt_until = found->matters_until;
-    found->again_at = now + (error.remedy == Remedy::kAskAgain ? 0
-                             : error.remedy == Remedy::kGiveUp ? kRefusedPause
-                                                               : kRetryPause);
-    if (error.remedy != Remedy::kGiveUp) {
-      return;
-    }
+  if (!answer) {
+    on_leave_error(claim, *found, reply.text(), now);
+    return;
   }
+  claim.node->saw_time(answer->server_time, sent, now);
   // Rule 10: a release asked for in time is done, whatever the server still knew of it.
-  if (const auto pending = pendings_.find(std::exchange(found->tag, 0));
-      pending != pendings_.end()) {
-    complete(*pending->second, std::move(status), now);
-  }
-  if (answer && answer->code == LeaveCode::kMore) {
+  complete_release(*found, Status(), now);
+  if (answer->code == LeaveCode::kMore) {
     send_leave(claim, *found, now);
-  } else if (answer && found->sweep_until >= answer->server_time) {
+  } else if (found->sweep_until >= answer->server_time) {
     found->again_at = now + drifted(found->sweep_until - answer->server_time) + 2 * kMillisecond;
-  } else if (answer || now >= found->matters_until) {
+  } else {
     claim.leaving.erase(found);
+  }
+}
+
+// An error, or a reply that is none of the script's. Asked again until the record has lapsed
+// whatever happens.
+void Engine::on_leave_error(Claim& claim, Leaving& leaving, std::string_view words, Micros now) {
+  const ServerError error = classify_error(words);
+  if (error.remedy == Remedy::kAskAgain) {
+    send_leave(claim, leaving, now);
+    return;
+  }
+  leaving.again_at = now + (error.remedy == Remedy::kGiveUp ? kRefusedPause : kRetryPause);
+  if (error.remedy != Remedy::kGiveUp) {
+    return;
+  }
+  Status status(error.status, claim.node->display() + " refused to release '" +
+                                  claim.resource.name + "': " + std::string(words));
+  status.in_doubt_until = leaving.matters_until;
+  complete_release(leaving, std::move(status), now);
+  if (now >= leaving.matters_until) {
+    std::erase_if(claim.leaving, [&leaving](const Leaving& other) { return &other == &leaving; });
+  }
+}
+
+void Engine::complete_release(Leaving& leaving, Status status, Micros now) {
+  const auto pending = pendings_.find(std::exchange(leaving.tag, 0));
+  if (pending != pendings_.end()) {
+    complete(*pending->second, std::move(status), now);
   }
 }
 

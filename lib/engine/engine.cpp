@@ -361,23 +361,13 @@ void Engine::on_pending_due(Pending& pending, Micros now) {
 
 void Engine::time_out(Pending& pending, Micros now) {
   Claim* claim = pending.claim;
-  const Node& node = node_for(pending);
   Status status;
-  if (pending.kind == PendingKind::kAcquire && pending.reached && node.up()) {
-    status = Status(BELAY_TIMEOUT);
-  } else if (pending.kind == PendingKind::kAcquire) {
-    status = claim->refusal.ok() ? unavailable(node, "no answer") : claim->refusal;
-    status.in_doubt_until = claim->matters_until;
+  if (pending.kind == PendingKind::kAcquire) {
+    status = acquire_timeout(pending);
   } else if (pending.kind == PendingKind::kRelease) {
-    status = unavailable(node, "the release was not answered");
-    for (Leaving& leaving : claim->leaving) {
-      if (leaving.tag == pending.tag) {
-        leaving.tag = 0;
-        status.in_doubt_until = leaving.matters_until;
-      }
-    }
+    status = release_timeout(pending);
   } else {
-    status = pending.trouble.ok() ? unavailable(node, "no answer") : pending.trouble;
+    status = pending.trouble.ok() ? unavailable(node_for(pending), "no answer") : pending.trouble;
     if (has_effect(pending.kind) && pending.command != 0) {
       status.in_doubt_until = now + config_.request_timeout + pending.lease;
     }
@@ -386,6 +376,29 @@ void Engine::time_out(Pending& pending, Micros now) {
   if (claim != nullptr) {
     settle(*claim, now);
   }
+}
+
+// Only who has been told that the lock is taken can have waited too long for it.
+Status Engine::acquire_timeout(const Pending& pending) const {
+  const Claim& claim = *pending.claim;
+  if (pending.reached && claim.node->up()) {
+    return Status(BELAY_TIMEOUT);
+  }
+  Status status = claim.refusal.ok() ? unavailable(*claim.node, "no answer") : claim.refusal;
+  status.in_doubt_until = claim.matters_until;
+  return status;
+}
+
+// The release itself goes on.
+Status Engine::release_timeout(const Pending& pending) const {
+  Status status = unavailable(*pending.claim->node, "the release was not answered");
+  for (Leaving& leaving : pending.claim->leaving) {
+    if (leaving.tag == pending.tag) {
+      leaving.tag = 0;
+      status.in_doubt_until = leaving.matters_until;
+    }
+  }
+  return status;
 }
 
 // ---- Commands and what comes back
@@ -465,25 +478,22 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   finish(now);
 }
 
-void Engine::on_node_up(Node& node, Micros now) {
-  advance(now);
+std::vector<Claim*> Engine::claims_on(const Node& node) const {
   std::vector<Claim*> claims;
   for (const auto& [name, claim] : claims_) {
     if (claim->node == &node) {
       claims.push_back(claim.get());
     }
   }
+  return claims;
+}
+
+void Engine::on_node_up(Node& node, Micros now) {
+  advance(now);
   // Rule 13: leaves go before acquires and renewals.
+  const std::vector<Claim*> claims = claims_on(node);
   for (Claim* claim : claims) {
-    if (!node.has_ghosts()) {
-      claim->suspect_until = 0;
-    }
-    for (Leaving& leaving : claim->leaving) {
-      if (!node.has_ghosts()) {
-        leaving.sweep_until = 0;
-      }
-      send_leave(*claim, leaving, now);
-    }
+    send_leaves(*claim, now);
   }
   for (Claim* claim : claims) {
     if (claim->state == ClaimState::kAsking) {
@@ -501,6 +511,16 @@ void Engine::on_node_up(Node& node, Micros now) {
   finish(now);
 }
 
+// On a new connection. Where older ones were killed, nothing of theirs can arrive any more.
+void Engine::send_leaves(Claim& claim, Micros now) {
+  const bool ghosts = claim.node->has_ghosts();
+  claim.suspect_until = ghosts ? claim.suspect_until : 0;
+  for (Leaving& leaving : claim.leaving) {
+    leaving.sweep_until = ghosts ? leaving.sweep_until : 0;
+    send_leave(claim, leaving, now);
+  }
+}
+
 void Engine::on_node_down(Node& node, Micros now) {
   advance(now);
   std::erase_if(flights_, [&node](auto& entry) {
@@ -509,13 +529,7 @@ void Engine::on_node_down(Node& node, Micros now) {
     }
     return entry.second.node == &node;
   });
-  std::vector<Claim*> claims;
-  for (const auto& [name, claim] : claims_) {
-    if (claim->node == &node) {
-      claims.push_back(claim.get());
-    }
-  }
-  for (Claim* claim : claims) {
+  for (Claim* claim : claims_on(node)) {
     reset_claim(*claim, now);
   }
   for (const auto& [tag, pending] : pendings_) {

@@ -112,10 +112,14 @@ class Engine final : public NodeEvents {
   void finish(Micros now);
   void on_pending_due(Pending& pending, Micros now);
   void time_out(Pending& pending, Micros now);
+  Status acquire_timeout(const Pending& pending) const;
+  Status release_timeout(const Pending& pending) const;
   std::uint64_t send(Node& node, Command command, Flight flight, Micros now);
   Status unavailable(const Node& node, const std::string& what) const;
   Claim& claim_of(const Primitive& primitive, std::string_view name);
   void settle(Claim& claim, Micros now);
+  std::vector<Claim*> claims_on(const Node& node) const;
+  void send_leaves(Claim& claim, Micros now);
   static void suspect(const Flight& flight);
   void reset_claim(Claim& claim, Micros now);
   void refuse_waiting(Node& node, Micros now);
@@ -154,6 +158,8 @@ class Engine final : public NodeEvents {
              std::int64_t tag, Micros now);
   void send_leave(Claim& claim, Leaving& leaving, Micros now);
   void on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_leave_error(Claim& claim, Leaving& leaving, std::string_view words, Micros now);
+  void complete_release(Leaving& leaving, Status status, Micros now);
   void lose_hold(Hold& hold, const std::string& why, Micros now);
   void lose_claim(Claim& claim, const std::string& why, Micros now);
   void on_claim_due(Claim& claim, Micros now);
@@ -168,6 +174,7 @@ class Engine final : public NodeEvents {
   void plan_renewal(Claim& claim, Micros now);
   void want_renewal(Claim& claim);
   void flush_renewals(Micros now);
+  void send_renewals(const std::vector<Claim*>& claims, Micros now);
   Renewed renewal_of(Claim& claim, Command* command, Micros now) const;
   void on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micros sent, Micros now);

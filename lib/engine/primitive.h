@@ -114,30 +114,31 @@ class Primitive {
   Primitive(const Primitive&) = delete;
   Primitive& operator=(const Primitive&) = delete;
 
-  virtual Resource resource(std::string_view name) const = 0;
+  [[nodiscard]] virtual Resource resource(std::string_view name) const = 0;
 
-  virtual Command acquire(const Resource& resource, const AcquireArgs& args) const = 0;
-  virtual Command leave(const Resource& resource, std::int64_t epoch,
-                        std::int64_t highest_fence) const = 0;
+  [[nodiscard]] virtual Command acquire(const Resource& resource,
+                                        const AcquireArgs& args) const = 0;
+  [[nodiscard]] virtual Command leave(const Resource& resource, std::int64_t epoch,
+                                      std::int64_t highest_fence) const = 0;
   // A renewal of no claim yet, and one claim more in it.
-  virtual Command renew(std::int64_t highest_fence) const = 0;
+  [[nodiscard]] virtual Command renew(std::int64_t highest_fence) const = 0;
   virtual void add_renewal(const Resource& resource, const RenewArgs& args,
                            Command* command) const = 0;
-  virtual Command inspect(const Resource& resource) const = 0;
-  virtual Command force(const Resource& resource, std::int64_t fence,
-                        std::int64_t highest_fence) const = 0;
+  [[nodiscard]] virtual Command inspect(const Resource& resource) const = 0;
+  [[nodiscard]] virtual Command force(const Resource& resource, std::int64_t fence,
+                                      std::int64_t highest_fence) const = 0;
 
   // Answers; none where a reply is not what the script gives.
-  virtual std::optional<AcquireAnswer> read_acquire(Reply reply) const = 0;
-  virtual std::optional<LeaveAnswer> read_leave(Reply reply) const = 0;
-  virtual std::optional<RenewAnswers> read_renew(Reply reply) const = 0;
-  virtual std::optional<Inspection> read_inspect(Reply reply) const = 0;
-  virtual std::optional<Inspection> read_force(Reply reply) const = 0;
-  virtual std::optional<Message> read_message(std::string_view payload) const = 0;
+  [[nodiscard]] virtual std::optional<AcquireAnswer> read_acquire(Reply reply) const = 0;
+  [[nodiscard]] virtual std::optional<LeaveAnswer> read_leave(Reply reply) const = 0;
+  [[nodiscard]] virtual std::optional<RenewAnswers> read_renew(Reply reply) const = 0;
+  [[nodiscard]] virtual std::optional<Inspection> read_inspect(Reply reply) const = 0;
+  [[nodiscard]] virtual std::optional<Inspection> read_force(Reply reply) const = 0;
+  [[nodiscard]] virtual std::optional<Message> read_message(std::string_view payload) const = 0;
 
   // SCAN's pattern for all names in use, and the name behind a key that it found.
-  virtual std::string scan_pattern() const = 0;
-  virtual std::optional<std::string> name_of_key(std::string_view key) const = 0;
+  [[nodiscard]] virtual std::string scan_pattern() const = 0;
+  [[nodiscard]] virtual std::optional<std::string> name_of_key(std::string_view key) const = 0;
 };
 
 }  // namespace belay

@@ -75,37 +75,37 @@ void Engine::want_renewal(Claim& claim) {
 
 // One command a node and up to kBatch claims.
 void Engine::flush_renewals(Micros now) {
-  while (!renew_due_.empty()) {
-    std::vector<Claim*> due;
-    due.swap(renew_due_);
-    Flight flight;
-    Command command;
-    Node* node = nullptr;
-    const auto flush = [&] {
-      if (!flight.renewed.empty()) {
-        send(*node, std::move(command), std::move(flight), now);
-      }
-      flight = Flight();
-    };
-    for (Claim* claim : due) {
-      claim->renew_due = false;
-      if (claim->state != ClaimState::kHeld || !claim->node->up()) {
-        settle(*claim, now);
-        continue;
-      }
-      if (claim->node != node || flight.renewed.size() == kBatch) {
-        flush();
-      }
-      if (flight.renewed.empty()) {
-        node = claim->node;
-        flight.kind = FlightKind::kRenew;
-        command = claim->primitive->renew(highest_fence_);
-      }
-      flight.renewed.push_back(renewal_of(*claim, &command, now));
+  std::vector<Claim*> due;
+  due.swap(renew_due_);
+  std::vector<Claim*> batch;
+  for (Claim* claim : due) {
+    claim->renew_due = false;
+    if (claim->state != ClaimState::kHeld || !claim->node->up()) {
       settle(*claim, now);
+      continue;
     }
-    flush();
+    if (batch.size() == kBatch || (!batch.empty() && batch.front()->node != claim->node)) {
+      send_renewals(batch, now);
+      batch.clear();
+    }
+    batch.push_back(claim);
   }
+  if (!batch.empty()) {
+    send_renewals(batch, now);
+  }
+}
+
+// Of claims on one node.
+void Engine::send_renewals(const std::vector<Claim*>& claims, Micros now) {
+  const Claim& first = *claims.front();
+  Command command = first.primitive->renew(highest_fence_);
+  Flight flight;
+  flight.kind = FlightKind::kRenew;
+  for (Claim* claim : claims) {
+    flight.renewed.push_back(renewal_of(*claim, &command, now));
+    settle(*claim, now);
+  }
+  send(*first.node, std::move(command), std::move(flight), now);
 }
 
 Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) const {

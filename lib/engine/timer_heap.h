@@ -29,9 +29,9 @@ class TimerHeap {
   void set(Timer& timer, Micros at);
 
   // The soonest timer, or nullptr.
-  Timer* first() const { return heap_.empty() ? nullptr : heap_.front(); }
+  [[nodiscard]] Timer* first() const { return heap_.empty() ? nullptr : heap_.front(); }
 
-  Micros next() const { return heap_.empty() ? kNever : heap_.front()->at; }
+  [[nodiscard]] Micros next() const { return heap_.empty() ? kNever : heap_.front()->at; }
 
  private:
   void put(std::size_t place, Timer* timer);

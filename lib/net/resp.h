@@ -20,16 +20,16 @@ class Reply {
  public:
   explicit Reply(const redisReply* reply) : reply_(reply) {}
 
-  bool is_error() const;
-  bool is_null() const;
-  bool is_array() const;  // also a map or a push
-  bool is_push() const;
-  bool is_integer() const;
+  [[nodiscard]] bool is_error() const;
+  [[nodiscard]] bool is_null() const;
+  [[nodiscard]] bool is_array() const;  // also a map or a push
+  [[nodiscard]] bool is_push() const;
+  [[nodiscard]] bool is_integer() const;
 
-  std::string_view text() const;  // of a string, status or error; "" otherwise
-  std::int64_t integer() const;   // of an integer or of a text of digits; 0 otherwise
-  std::size_t size() const;       // how many elements; 0 if it has none
-  Reply at(std::size_t index) const;
+  [[nodiscard]] std::string_view text() const;  // of a string, status or error; "" otherwise
+  [[nodiscard]] std::int64_t integer() const;   // of an integer or of a text of digits; 0 otherwise
+  [[nodiscard]] std::size_t size() const;       // how many elements; 0 if it has none
+  [[nodiscard]] Reply at(std::size_t index) const;
 
  private:
   const redisReply* reply_;

@@ -86,18 +86,18 @@ Command LockPrimitive::acquire(const Resource& resource, const AcquireArgs& args
       .number(args.highest_fence)
       .u8(args.queue ? 1 : 0)
       .u16(args.local_waiters);
-  return {0, &scripts::k_acquire, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
+  return {0, &scripts::kAcquire, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
 }
 
 Command LockPrimitive::leave(const Resource& resource, std::int64_t epoch,
                              std::int64_t highest_fence) const {
   Packer packed;
   packed.bytes(me_.client).number(epoch).number(highest_fence);
-  return {0, &scripts::k_leave, resource.keys, {packed.take(), me_.inbox_prefix()}};
+  return {0, &scripts::kLeave, resource.keys, {packed.take(), me_.inbox_prefix()}};
 }
 
 Command LockPrimitive::renew(std::int64_t highest_fence) const {
-  return {0, &scripts::k_renew, {}, {me_.inbox_prefix(), Packer().number(highest_fence).take()}};
+  return {0, &scripts::kRenew, {}, {me_.inbox_prefix(), Packer().number(highest_fence).take()}};
 }
 
 void LockPrimitive::add_renewal(const Resource& resource, const RenewArgs& args,
@@ -110,14 +110,14 @@ void LockPrimitive::add_renewal(const Resource& resource, const RenewArgs& args,
 }
 
 Command LockPrimitive::inspect(const Resource& resource) const {
-  return {0, &scripts::k_inspect, resource.keys, {std::to_string(kInspectedWaiters)}};
+  return {0, &scripts::kInspect, resource.keys, {std::to_string(kInspectedWaiters)}};
 }
 
 Command LockPrimitive::force(const Resource& resource, std::int64_t fence,
                              std::int64_t highest_fence) const {
   Packer packed;
   packed.number(fence).number(highest_fence);
-  return {0, &scripts::k_break, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
+  return {0, &scripts::kBreak, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
 }
 
 std::optional<AcquireAnswer> LockPrimitive::read_acquire(Reply reply) const {

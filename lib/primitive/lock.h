@@ -14,33 +14,33 @@ struct Identity {
   std::string prefix;  // of keys and channels
   std::string info;    // "pid host label"
 
-  std::string inbox() const { return inbox_prefix() + client; }
+  [[nodiscard]] std::string inbox() const { return inbox_prefix() + client; }
 
-  std::string inbox_prefix() const { return prefix + "in:"; }
+  [[nodiscard]] std::string inbox_prefix() const { return prefix + "in:"; }
 };
 
 class LockPrimitive final : public Primitive {
  public:
   explicit LockPrimitive(Identity identity) : me_(std::move(identity)) {}
 
-  Resource resource(std::string_view name) const override;
-  Command acquire(const Resource& resource, const AcquireArgs& args) const override;
-  Command leave(const Resource& resource, std::int64_t epoch,
-                std::int64_t highest_fence) const override;
-  Command renew(std::int64_t highest_fence) const override;
+  [[nodiscard]] Resource resource(std::string_view name) const override;
+  [[nodiscard]] Command acquire(const Resource& resource, const AcquireArgs& args) const override;
+  [[nodiscard]] Command leave(const Resource& resource, std::int64_t epoch,
+                              std::int64_t highest_fence) const override;
+  [[nodiscard]] Command renew(std::int64_t highest_fence) const override;
   void add_renewal(const Resource& resource, const RenewArgs& args,
                    Command* command) const override;
-  Command inspect(const Resource& resource) const override;
-  Command force(const Resource& resource, std::int64_t fence,
-                std::int64_t highest_fence) const override;
-  std::optional<AcquireAnswer> read_acquire(Reply reply) const override;
-  std::optional<LeaveAnswer> read_leave(Reply reply) const override;
-  std::optional<RenewAnswers> read_renew(Reply reply) const override;
-  std::optional<Inspection> read_inspect(Reply reply) const override;
-  std::optional<Inspection> read_force(Reply reply) const override;
-  std::optional<Message> read_message(std::string_view payload) const override;
-  std::string scan_pattern() const override;
-  std::optional<std::string> name_of_key(std::string_view key) const override;
+  [[nodiscard]] Command inspect(const Resource& resource) const override;
+  [[nodiscard]] Command force(const Resource& resource, std::int64_t fence,
+                              std::int64_t highest_fence) const override;
+  [[nodiscard]] std::optional<AcquireAnswer> read_acquire(Reply reply) const override;
+  [[nodiscard]] std::optional<LeaveAnswer> read_leave(Reply reply) const override;
+  [[nodiscard]] std::optional<RenewAnswers> read_renew(Reply reply) const override;
+  [[nodiscard]] std::optional<Inspection> read_inspect(Reply reply) const override;
+  [[nodiscard]] std::optional<Inspection> read_force(Reply reply) const override;
+  [[nodiscard]] std::optional<Message> read_message(std::string_view payload) const override;
+  [[nodiscard]] std::string scan_pattern() const override;
+  [[nodiscard]] std::optional<std::string> name_of_key(std::string_view key) const override;
 
  private:
   const Identity me_;

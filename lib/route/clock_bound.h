@@ -34,10 +34,10 @@ class ClockBound {
 
   void forget() { has_bound_ = false; }
 
-  bool known(Micros now) const { return has_bound_ && now - last_sample_ <= kStale; }
+  [[nodiscard]] bool known(Micros now) const { return has_bound_ && now - last_sample_ <= kStale; }
 
   // Clocks may drift apart by 0.5 % meanwhile.
-  Micros bound(Micros now) const { return bound_ + (now - at_) / kDriftDivisor; }
+  [[nodiscard]] Micros bound(Micros now) const { return bound_ + (now - at_) / kDriftDivisor; }
 
  private:
   static constexpr Micros kStale = 30 * kSecond;

@@ -52,7 +52,7 @@ class Node {
   void on_link_bytes(std::string_view bytes, Micros now);
   void on_link_closed(const Status& why, Micros now);
   void on_timer(Micros now);
-  Micros next_deadline() const;
+  [[nodiscard]] Micros next_deadline() const;
 
   // Sends a command. Only while up.
   void send(const Command& command, Micros now);
@@ -61,20 +61,20 @@ class Node {
   // The server's time in a reply to a command, or in a message (`sent` = 0).
   void saw_time(Micros server, Micros sent, Micros now);
 
-  bool up() const { return state_ == State::kUp; }
+  [[nodiscard]] bool up() const { return state_ == State::kUp; }
 
   // Commands of earlier connections may still be on their way: they could not be killed.
-  bool has_ghosts() const { return ghosts_; }
+  [[nodiscard]] bool has_ghosts() const { return ghosts_; }
 
-  const ClockBound& clock() const { return clock_; }
+  [[nodiscard]] const ClockBound& clock() const { return clock_; }
 
   // The highest of the recent round trips, decaying.
-  Micros round_trip() const { return round_trip_; }
+  [[nodiscard]] Micros round_trip() const { return round_trip_; }
 
   // Why it is not up; OK while it is, or while nothing has failed yet.
-  const Status& trouble() const { return trouble_; }
+  [[nodiscard]] const Status& trouble() const { return trouble_; }
 
-  std::string display() const { return config_.server.display(); }
+  [[nodiscard]] std::string display() const { return config_.server.display(); }
 
  private:
   enum class State : std::uint8_t { kStopped, kWaiting, kConnecting, kGreeting, kUp };
