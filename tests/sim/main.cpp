@@ -34,6 +34,8 @@ int main(int argc, char** argv) {
   std::printf("%llu events, %llu grants, %.0f schedules/s\n",
               static_cast<unsigned long long>(events), static_cast<unsigned long long>(grants),
               static_cast<double>(schedules) / took.count());
+  std::printf("%llu passed, %llu failed\n", static_cast<unsigned long long>(schedules - violations),
+              static_cast<unsigned long long>(violations));
   std::printf("schedules=%llu violations=%llu\n", static_cast<unsigned long long>(schedules),
               static_cast<unsigned long long>(violations));
   return violations == 0 ? 0 : 1;

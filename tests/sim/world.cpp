@@ -36,6 +36,7 @@ void SimLink::flush() {
 
 World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay)
     : random_(seed), faults_(faults), longest_delay_(longest_delay), server_(seed) {
+  lost_percent_ = faults.lost_pushes ? kLostPercent : 0;
   server_drift_ppm_ = random_.between(-500, 500);
   server_.set_clock([this] { return server_time(); });
   server_.set_client_commands_allowed(!faults.no_kill);
@@ -181,7 +182,7 @@ void World::drop_on_server(int id) {
 
 void World::reply(int id, std::string bytes, bool push) {
   const bool message = push && bytes.find("message") != std::string::npos;
-  if (message && faults_.lost_pushes && !calm_ && chance(kLostPercent)) {
+  if (message && lost_percent_ > 0 && chance(lost_percent_)) {
     trace("a message to connection " + std::to_string(id) + " is lost");
     return;
   }

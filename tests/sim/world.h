@@ -126,7 +126,13 @@ class World {
 
   std::uint64_t grants_sent() const { return grants_; }
 
-  void calm() { calm_ = true; }  // no more faults by chance
+  // No more faults by chance.
+  void calm() {
+    calm_ = true;
+    lost_percent_ = 0;
+  }
+
+  void lose_messages(int percent) { lost_percent_ = percent; }
 
   std::uint64_t events() const { return events_; }
 
@@ -171,6 +177,7 @@ class World {
   std::string violation_;
   bool verbose_ = false;
   bool calm_ = false;
+  int lost_percent_ = 0;
   Server server_;
   Micros server_offset_ = 0;
   std::int64_t server_drift_ppm_ = 0;

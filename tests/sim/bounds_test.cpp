@@ -1,0 +1,252 @@
+// The bounds that are promised (P3, P4), in exact time: who gets the lock how soon after what, and
+// at what cost in commands.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/process.h"
+#include "sim/world.h"
+
+namespace belay::sim {
+namespace {
+
+constexpr Micros kLease = 3 * kSecond;
+constexpr Micros kTimeout = kSecond;
+constexpr Micros kOneWay = 2 * kMillisecond;  // at most
+constexpr Micros kGrantLease = 100 * kMillisecond;
+
+// Processes that each want one name with one owner.
+class Bounds : public testing::Test {
+ protected:
+  Bounds() { make_world(kOneWay); }
+
+  void make_world(Micros one_way) {
+    processes.clear();
+    world = std::make_unique<World>(42, Faults(), one_way);
+    world->calm();
+  }
+
+  Process& add_process() {
+    const Process::Observer observer{
+        [this](Process& process, const Event& event) { on_event(process, event); },
+        [](Process&) {}};
+    processes.push_back(std::make_unique<Process>(*world, static_cast<int>(processes.size()),
+                                                  observer, kLease, kTimeout));
+    run_for(20 * kMillisecond);
+    return *processes.back();
+  }
+
+  void run_for(Micros duration) { ASSERT_TRUE(world->run(world->now() + duration)); }
+
+  void acquire(Process& process, const std::string& name = "a") {
+    AcquireRequest request;
+    request.primitive = &process.lock();
+    request.name = name;
+    request.notify = true;
+    process.call([&](Engine& engine, Micros now) {
+      EXPECT_TRUE(engine.acquire(++last_tag, request, kNever, now).ok());
+    });
+  }
+
+  void release(Process& process, std::int64_t id) {
+    process.call(
+        [&](Engine& engine, Micros now) { EXPECT_TRUE(engine.release(++last_tag, id, now).ok()); });
+  }
+
+  void on_event(Process& process, const Event& event) {
+    lost += event.kind == BELAY_EVENT_LOST ? 1 : 0;
+    if (event.kind != BELAY_EVENT_ACQUIRED || !event.status.ok()) {
+      return;
+    }
+    ++grants;
+    holder = process.number();
+    hold = event.hold;
+    granted_at = world->now();
+    if (hold_time >= 0) {
+      // Over and over: hold, release, ask again.
+      world->at(world->now() + hold_time, [this, &process, held = event.hold] {
+        release(process, held);
+        acquire(process);
+      });
+    }
+  }
+
+  // The holder and `waiters` behind it, queued in order.
+  void queue_up(int waiters) {
+    acquire(add_process());
+    run_for(20 * kMillisecond);
+    for (int i = 0; i < waiters; ++i) {
+      acquire(add_process());
+      run_for(20 * kMillisecond);
+    }
+    ASSERT_EQ(holder, 0);
+  }
+
+  std::unique_ptr<World> world;
+  std::vector<std::unique_ptr<Process>> processes;
+  std::int64_t last_tag = 0;
+  int holder = -1;
+  std::int64_t hold = 0;
+  Micros granted_at = 0;
+  Micros hold_time = -1;
+  int grants = 0;
+  int lost = 0;
+};
+
+TEST_F(Bounds, AFreedLockReachesTheNextInLineWithinOneMessage) {
+  queue_up(3);
+  const Micros released = world->now();
+  release(*processes[0], hold);
+  run_for(50 * kMillisecond);
+  EXPECT_EQ(holder, 1);
+  EXPECT_LE(granted_at - released, 2 * kOneWay + 10);  // there and on to the waiter
+}
+
+TEST_F(Bounds, WaitersAreServedInTheOrderInWhichTheyCame) {
+  queue_up(5);
+  for (int next = 1; next <= 5; ++next) {
+    release(*processes[static_cast<std::size_t>(holder)], hold);
+    run_for(50 * kMillisecond);
+    EXPECT_EQ(holder, next);
+  }
+}
+
+TEST_F(Bounds, ADeadHolderIsFollowedWithinItsLeasePlus100Ms) {
+  queue_up(2);
+  const Micros killed = world->now();
+  processes[0]->crash();
+  run_for(2 * kLease);
+  EXPECT_EQ(holder, 1);
+  EXPECT_LE(granted_at - killed, kLease + 100 * kMillisecond);
+}
+
+TEST_F(Bounds, AnUnresponsiveNextInLineCostsOneGrantLease) {
+  queue_up(3);
+  processes[1]->pause(60 * kSecond);
+  const Micros released = world->now();
+  release(*processes[0], hold);
+  run_for(kSecond);
+  EXPECT_EQ(holder, 2);
+  EXPECT_LE(granted_at - released, kGrantLease + 10 * kMillisecond + 4 * kOneWay);
+}
+
+TEST_F(Bounds, ADeadNextInLineCostsNothing) {
+  queue_up(3);
+  processes[1]->crash();
+  run_for(50 * kMillisecond);
+  const Micros released = world->now();
+  release(*processes[0], hold);
+  run_for(kSecond);
+  EXPECT_EQ(holder, 2);
+  EXPECT_LE(granted_at - released, 2 * kOneWay + 10);
+}
+
+TEST_F(Bounds, WithEveryMessageLostTheFallbackPollBringsTheLock) {
+  queue_up(1);
+  world->lose_messages(100);
+  const Micros released = world->now();
+  release(*processes[0], hold);
+  run_for(10 * kSecond);
+  EXPECT_EQ(holder, 1);
+  EXPECT_LE(granted_at - released, 6 * kSecond + 2 * kGrantLease);
+}
+
+TEST_F(Bounds, AHandoffCostsTwoCommandsHoweverManyWait) {
+  for (const int clients : {2, 10, 100}) {
+    make_world(kOneWay);
+    for (int i = 0; i < clients; ++i) {
+      add_process();
+    }
+    hold_time = kMillisecond;
+    for (const auto& process : processes) {
+      acquire(*process);
+    }
+    run_for(2 * kSecond);
+    const int grants_before = grants;
+    const std::uint64_t commands_before = world->server().commands();
+    run_for(4 * kSecond);
+    const double per_hold = static_cast<double>(world->server().commands() - commands_before) /
+                            (grants - grants_before);
+    EXPECT_GT(grants - grants_before, 200) << clients;
+    EXPECT_LE(per_hold, 2.2) << clients;
+    hold_time = -1;
+  }
+  EXPECT_EQ(lost, 0);
+}
+
+TEST_F(Bounds, NoGrantIsLostToItsOwnDistance) {
+  for (const Micros one_way :
+       {Micros{500}, 10 * kMillisecond, 30 * kMillisecond, 100 * kMillisecond}) {
+    make_world(one_way);
+    for (int i = 0; i < 3; ++i) {
+      add_process();
+    }
+    run_for(20 * one_way);
+    hold_time = 5 * kMillisecond;
+    const int before = grants;
+    for (const auto& process : processes) {
+      acquire(*process);
+    }
+    run_for(20 * kSecond);
+    EXPECT_GT(grants - before, 20 * kSecond / (one_way * 8 + 20 * kMillisecond)) << one_way;
+    EXPECT_EQ(lost, 0) << one_way;
+    hold_time = -1;
+  }
+}
+
+TEST_F(Bounds, LocalOwnersTakeTurnsWithoutTheServer) {
+  Process& process = add_process();
+  hold_time = kMillisecond;
+  for (int i = 0; i < 16; ++i) {
+    acquire(process);
+  }
+  run_for(kSecond);
+  EXPECT_GT(grants, 500);
+  EXPECT_LE(world->server().commands(), 100U);  // renewals that bring fences
+}
+
+TEST_F(Bounds, LocalOwnersDoNotStarveAnotherClient) {
+  Process& crowd = add_process();
+  Process& other = add_process();
+  hold_time = kMillisecond;
+  for (int i = 0; i < 16; ++i) {
+    acquire(crowd);
+  }
+  run_for(kSecond);
+  const Micros asked = world->now();
+  acquire(other);
+  while (holder != other.number() && world->now() < asked + kSecond) {
+    run_for(kMillisecond);
+  }
+  // There, the budget of 10 ms and a hold, back.
+  EXPECT_LE(world->now() - asked, 11 * kMillisecond + 4 * kOneWay + 2 * kMillisecond);
+}
+
+TEST_F(Bounds, HeldLocksAreRenewedInBatches) {
+  Process& process = add_process();
+  for (int i = 0; i < 200; ++i) {
+    acquire(process, "name" + std::to_string(i));
+  }
+  run_for(100 * kMillisecond);
+  ASSERT_EQ(grants, 200);
+  const std::uint64_t before = world->server().commands();
+  run_for(4 * kLease);
+  const std::uint64_t rounds = 4 * 3 + 1;
+  EXPECT_LE(world->server().commands() - before, rounds * (200 / 64 + 2));
+  EXPECT_EQ(lost, 0);
+}
+
+TEST_F(Bounds, AHolderThatCannotReachTheServerIsWarnedAndThenLosesItInTime) {
+  queue_up(1);
+  const Micros stopped = world->now();
+  world->stop_server(60 * kSecond);
+  run_for(kLease);
+  EXPECT_EQ(lost, 1);
+  EXPECT_EQ(processes[0]->look(hold)->state, BELAY_HOLD_LOST);
+  EXPECT_LE(stopped, world->now() - kLease);
+}
+
+}  // namespace
+}  // namespace belay::sim
