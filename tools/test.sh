@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration cli bench lint asan tsan. None named:
+# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration cli docs bench lint asan tsan. None named:
 # all of them. Prints a line a suite and at the end `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-all=(unit script sim abi integration cli bench lint asan tsan)
+all=(unit script sim abi integration cli docs bench lint asan tsan)
 suites=("${@:-${all[@]}}")
 passed=0
 failed=0
@@ -49,7 +49,7 @@ for suite in "${suites[@]}"; do
     lint) run_step lint tools/lint.sh ;;
     asan | tsan)
       if tools/build.sh "$suite"; then run_ctest "$suite" "$suite" '^(unit|integration)$'; else count "$suite" 0 1; fi ;;
-    unit | script | sim | abi | integration | cli | bench)
+    unit | script | sim | abi | integration | cli | docs | bench)
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$"; else count "$suite" 0 1; fi ;;
     *)
       echo "unknown suite '$suite'; there are: ${all[*]}" >&2
