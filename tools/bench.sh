@@ -12,5 +12,5 @@ if ! { cmake --preset release && cmake --build --preset release --target belay_b
   cat "$log" >&2
   exit 1
 fi
-exec_path=build/release/tests/bench/belay_bench
-"$exec_path" "$@"
+
+build/release/tests/bench/belay_bench "$@"

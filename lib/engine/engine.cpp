@@ -129,6 +129,7 @@ Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
     complete(pending,
              Status(BELAY_LOST, "hold " + std::to_string(id) + " had been lost before its release"),
              now);
+    finish(now);
     return {};
   }
   Claim& claim = *hold->claim;

@@ -266,6 +266,7 @@ bool Node::on_command_reply(const Sent& sent, Reply reply, Micros now) {
       std::erase(loaded_, sent.script);
     }
   }
+  failures_ = 0;
   if (sent.step == Step::kClock) {
     if (const Micros time = time_of(reply); time > 0) {
       clock_.sample(time, sent.at, now);
@@ -300,6 +301,9 @@ Status Node::check_server(Reply hello) const {
     return {BELAY_UNSUPPORTED_SERVER, display() + " has version '" + std::string(version) +
                                           "', at least " + std::string(kOldestServer) +
                                           " is needed"};
+  }
+  if (const std::string_view role = field_of(hello, "role"); role == "replica" || role == "slave") {
+    return {BELAY_UNAVAILABLE, display() + " is a replica: it takes no locks"};
   }
   return {};
 }
@@ -377,7 +381,6 @@ bool Node::finish_greeting(Micros now) {
 void Node::become_up(Micros now) {
   state_ = State::kUp;
   act_at_ = kNever;
-  failures_ = 0;
   old_ids_.clear();
   trouble_ = Status();
   if (log_.enabled(BELAY_LOG_INFO)) {

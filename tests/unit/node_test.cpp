@@ -94,6 +94,14 @@ TEST_F(NodeTest, RefusesAServerThatIsTooOld) {
   EXPECT_NE(node.trouble().message.find("6.0.9"), std::string::npos);
 }
 
+TEST_F(NodeTest, TakesNoReplicaForItsServer) {
+  node.on_timer(now);
+  node.on_link_open(now);
+  answer("%2\r\n$7\r\nversion\r\n$3\r\n7.0\r\n$4\r\nrole\r\n$7\r\nreplica\r\n");
+  EXPECT_EQ(node.trouble().code, BELAY_UNAVAILABLE);
+  EXPECT_NE(node.trouble().message.find("replica"), std::string::npos);
+}
+
 TEST_F(NodeTest, TellsAWrongPasswordFromAnOutage) {
   node.on_timer(now);
   node.on_link_open(now);
