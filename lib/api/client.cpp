@@ -164,7 +164,10 @@ belay_client* belay_client_new(belay_options* options) {
   if (options == nullptr || !options->error.ok()) {
     return nullptr;
   }
-  belay::Result<std::unique_ptr<Client>> client = Client::create(options->config);
+  belay::Config config = options->config;
+  config.server.user = options->user.value_or(config.server.user);
+  config.server.password = options->password.value_or(config.server.password);
+  belay::Result<std::unique_ptr<Client>> client = Client::create(config);
   options->used = true;
   if (!client.ok()) {
     options->error = std::move(client.status);

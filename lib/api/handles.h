@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,8 @@
 
 struct belay_options {
   belay::Config config;
+  std::optional<std::string> user;  // overrides the URL's
+  std::optional<std::string> password;
   belay::Status error;  // the first
   bool used = false;
 };

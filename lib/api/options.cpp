@@ -52,7 +52,7 @@ std::int32_t set_number(belay_options* options, const char* what, std::int64_t v
   });
 }
 
-Status read_password(const char* path, std::string* password) {
+Status read_password(const char* path, std::optional<std::string>* password) {
   std::ifstream file(path, std::ios::binary);
   std::string line;
   if (!file || !std::getline(file, line)) {
@@ -88,13 +88,7 @@ int32_t belay_options_set_url(belay_options* options, const char* url) {
   return set(options, "url", url, [&] {
     belay::Result<belay::ServerAddress> server = belay::parse_url(url);
     if (server.ok()) {
-      // A user or password set before stays where the URL has none.
-      belay::ServerAddress& old = options->config.server;
-      if (server.value.user.empty() && server.value.password.empty()) {
-        server.value.user = old.user;
-        server.value.password = old.password;
-      }
-      old = std::move(server.value);
+      options->config.server = std::move(server.value);
     }
     return server.status;
   });
@@ -102,21 +96,21 @@ int32_t belay_options_set_url(belay_options* options, const char* url) {
 
 int32_t belay_options_set_user(belay_options* options, const char* user) {
   return set(options, "user", user, [&] {
-    options->config.server.user = user;
+    options->user = user;
     return Status();
   });
 }
 
 int32_t belay_options_set_password(belay_options* options, const char* password) {
   return set(options, "password", password, [&] {
-    options->config.server.password = password;
+    options->password = password;
     return Status();
   });
 }
 
 int32_t belay_options_set_password_file(belay_options* options, const char* path) {
   return set(options, "password_file", path,
-             [&] { return read_password(path, &options->config.server.password); });
+             [&] { return read_password(path, &options->password); });
 }
 
 int32_t belay_options_set_label(belay_options* options, const char* label) {

@@ -78,8 +78,11 @@ Status split_authority(std::string_view url, std::string_view authority, std::st
   }
   *host = authority.substr(1, close - 1);
   *port = authority.substr(close + 1);
-  if (host->empty() || (!port->empty() && !port->starts_with(':'))) {
-    return malformed(url, "'" + std::string(authority) + "' is not an IPv6 address in brackets");
+  if (host->empty()) {
+    return malformed(url, "there is no address in the brackets");
+  }
+  if (!port->empty() && !port->starts_with(':')) {
+    return malformed(url, "'" + std::string(*port) + "' follows the IPv6 address");
   }
   return {};
 }

@@ -85,6 +85,7 @@ struct Claim {
   Micros renew_at = kNever;
   bool renew_out = false;
   bool renew_due = false;
+  bool renew_alone = false;  // a batch failed: whose fault it was shows only one by one
   bool others_wait = false;  // clients, not local owners
   Micros others_since = 0;
   int handoffs = 0;

@@ -47,14 +47,16 @@ Engine::Engine(const Config& config, const Primitive& lock, Router& router, Engi
 
 // ---- Submissions
 
-Status Engine::admit(std::int64_t tag) const {
+// Giving back is never refused for want of room.
+Status Engine::admit(std::int64_t tag, PendingKind kind) const {
   if (closing_) {
     return {BELAY_CLOSED, "the client has been shut down"};
   }
   if (pendings_.contains(tag)) {
     return {BELAY_TAG_IN_USE, "tag " + std::to_string(tag) + " belongs to a pending submission"};
   }
-  if (static_cast<std::int64_t>(pendings_.size()) >= config_.max_pending) {
+  const bool full = static_cast<std::int64_t>(pendings_.size()) >= config_.max_pending;
+  if (full && kind != PendingKind::kRelease) {
     return {BELAY_TOO_MANY_PENDING, "there are " + std::to_string(pendings_.size()) +
                                         " pending submissions, the limit of this client"};
   }
@@ -75,7 +77,7 @@ Pending& Engine::add_pending(std::int64_t tag, PendingKind kind, Micros now) {
 
 Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now) {
   advance(now);
-  if (Status status = admit(tag); !status.ok()) {
+  if (Status status = admit(tag, PendingKind::kAcquire); !status.ok()) {
     return status;
   }
   Claim& claim = claim_of(*request.primitive, request.name);
@@ -113,7 +115,7 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
 
 Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
   advance(now);
-  if (Status status = admit(tag); !status.ok()) {
+  if (Status status = admit(tag, PendingKind::kRelease); !status.ok()) {
     return status;
   }
   const auto found = holds_.find(id);
@@ -303,11 +305,12 @@ void Engine::tell_of(Hold& hold, std::int32_t kind, Status status, Micros now) {
 }
 
 Status Engine::unavailable(const Node& node, const std::string& what) const {
-  std::string text = what + " within " + std::to_string(to_ms(config_.request_timeout)) + " ms";
-  if (!node.trouble().ok()) {
-    text += ": " + node.trouble().message;
+  const std::string text =
+      what + " within " + std::to_string(to_ms(config_.request_timeout)) + " ms";
+  if (node.trouble().ok()) {
+    return {BELAY_UNAVAILABLE, node.display() + ": " + text};
   }
-  return {BELAY_UNAVAILABLE, std::move(text)};
+  return {BELAY_UNAVAILABLE, text + ": " + node.trouble().message};
 }
 
 // ---- Time

@@ -103,7 +103,7 @@ class Engine final : public NodeEvents {
   };
 
   // engine.cpp: submissions, time, dispatch.
-  Status admit(std::int64_t tag) const;
+  Status admit(std::int64_t tag, PendingKind kind) const;
   Pending& add_pending(std::int64_t tag, PendingKind kind, Micros now);
   Event outcome(const Pending& pending, Status status) const;
   void complete(Pending& pending, Status status, Micros now);
@@ -177,6 +177,7 @@ class Engine final : public NodeEvents {
   void send_renewals(const std::vector<Claim*>& claims, Micros now);
   Renewed renewal_of(Claim& claim, Command* command, Micros now) const;
   void on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_renewal_error(Claim& claim, std::string_view words, bool alone, Micros now);
   void on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micros sent, Micros now);
   void vouch(Claim& claim, Micros deadline, Micros lease, Micros now);
 

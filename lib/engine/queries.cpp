@@ -19,7 +19,7 @@ constexpr std::string_view kScanCount = "1000";
 Status Engine::submit_hold_query(std::int64_t tag, std::int64_t id, PendingKind kind, Micros lease,
                                  Micros now) {
   advance(now);
-  if (Status status = admit(tag); !status.ok()) {
+  if (Status status = admit(tag, kind); !status.ok()) {
     return status;
   }
   const auto found = holds_.find(id);
@@ -82,7 +82,7 @@ Status Engine::ping(std::int64_t tag, Micros now) {
 Status Engine::submit_query(std::int64_t tag, PendingKind kind, Micros now,
                             const std::function<void(Pending&)>& fill) {
   advance(now);
-  if (Status status = admit(tag); !status.ok()) {
+  if (Status status = admit(tag, kind); !status.ok()) {
     return status;
   }
   Pending& pending = add_pending(tag, kind, now);

@@ -1,5 +1,6 @@
 // The watchdog: what is renewed when, in batches, and what the answers mean.
 #include <algorithm>
+#include <utility>
 
 #include "engine/engine.h"
 #include "route/server_error.h"
@@ -84,6 +85,10 @@ void Engine::flush_renewals(Micros now) {
       settle(*claim, now);
       continue;
     }
+    if (std::exchange(claim->renew_alone, false)) {
+      send_renewals({claim}, now);
+      continue;
+    }
     if (batch.size() == kBatch || (!batch.empty() && batch.front()->node != claim->node)) {
       send_renewals(batch, now);
       batch.clear();
@@ -142,14 +147,25 @@ void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micr
       if (whole) {
         on_renewed(renewed, answers->claims[i], sent, now);
       } else {
-        const ServerError error = classify_error(reply.text());
-        claim.refusal = {error.status, flight.node->display() +
-                                           " refused to renew it: " + std::string(reply.text())};
-        claim.renew_at = error.remedy == Remedy::kAskAgain ? now : now + kRetryPause;
+        on_renewal_error(claim, reply.text(), flight.renewed.size() == 1, now);
       }
     }
     settle(claim, now);
   }
+}
+
+// `alone`: the command was about this claim only.
+void Engine::on_renewal_error(Claim& claim, std::string_view words, bool alone, Micros now) {
+  const ServerError error = classify_error(words);
+  claim.refusal = {error.status,
+                   claim.node->display() + " refused to renew it: " + std::string(words)};
+  if (error.status == BELAY_WRONG_TYPE && alone) {
+    lose_claim(claim, claim.refusal.message, now);
+    return;
+  }
+  const bool at_once = error.remedy == Remedy::kAskAgain || !alone;
+  claim.renew_alone = error.remedy == Remedy::kGiveUp;
+  claim.renew_at = at_once ? now : now + kRetryPause;
 }
 
 void Engine::on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micros sent,

@@ -21,6 +21,13 @@ std::string error_text(int error) {
   return uv_strerror(uv_translate_sys_error(error));
 }
 
+int socket_error(int fd) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
 SocketAddress unix_address(const std::string& path) {
   SocketAddress address;
   auto* name = reinterpret_cast<sockaddr_un*>(&address.storage);
@@ -154,12 +161,12 @@ void SocketLink::watch(int events) {
 }
 
 void SocketLink::on_ready(int status, int events) {
-  if (status < 0) {
-    fail("connection to " + server_.display() + " failed: " + uv_strerror(status));
-    return;
-  }
   if (connecting_) {
     finish_connect();
+    return;
+  }
+  if (status < 0) {  // libuv says no more than that; the socket knows
+    fail("connection to " + server_.display() + " broke: " + error_text(socket_error(watch_->fd)));
     return;
   }
   if ((events & UV_WRITABLE) != 0) {
@@ -176,10 +183,7 @@ void SocketLink::on_ready(int status, int events) {
 }
 
 void SocketLink::finish_connect() {
-  int error = 0;
-  socklen_t size = sizeof error;
-  getsockopt(watch_->fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error != 0) {
+  if (const int error = socket_error(watch_->fd); error != 0) {
     close();
     if (next_address_ < addresses_.size()) {
       connect_next();

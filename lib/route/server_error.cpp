@@ -37,6 +37,11 @@ constexpr std::array<Known, 18> kKnown{{
 }  // namespace
 
 ServerError classify_error(std::string_view error) {
+  // How Redis 7.0 and later words the lack of a right inside a script.
+  if (error.starts_with("ERR ACL failure in script") ||
+      error.starts_with("ERR The user executing the script can't")) {
+    return {Remedy::kGiveUp, BELAY_NOT_PERMITTED};
+  }
   const std::string_view code = error.substr(0, error.find(' '));
   for (const Known& known : kKnown) {
     if (code == known.code) {

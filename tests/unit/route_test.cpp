@@ -67,6 +67,9 @@ TEST(ServerError, TellsWhatHelps) {
   EXPECT_EQ(classify_error("READONLY You can't write").remedy, Remedy::kReconnect);
   EXPECT_EQ(classify_error("OOM command not allowed").status, BELAY_SERVER_ERROR);
   EXPECT_EQ(classify_error("NOPERM this user").status, BELAY_NOT_PERMITTED);
+  EXPECT_EQ(classify_error("ERR ACL failure in script: User").status, BELAY_NOT_PERMITTED);
+  EXPECT_EQ(classify_error("ERR The user executing the script can't run").status,
+            BELAY_NOT_PERMITTED);
   EXPECT_EQ(classify_error("WRONGPASS invalid").status, BELAY_AUTH_FAILED);
   EXPECT_EQ(classify_error("BELAYTYPE key").status, BELAY_WRONG_TYPE);
   EXPECT_EQ(classify_error("ERR anything else").status, BELAY_SERVER_ERROR);
