@@ -70,6 +70,7 @@ if not held then
     return take_it(redis.call('EXISTS', KEYS[3]) == 1)
   end
   record = redis.call('GET', KEYS[1])
+  anybody = redis.call('EXISTS', KEYS[3]) == 1
 end
 
 local remaining = expires(record) - ts
@@ -77,23 +78,28 @@ if queue == 0 then
   return struct.pack('<Bdd', BUSY, ts, remaining)
 end
 
+-- PEXPIRE is allowed when memory is full, and a script that has written may go on writing: who waits already may poll then.
+local function keep_queue()
+  redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
+  redis.call('PEXPIRE', KEYS[4], QUEUE_MS)
+end
+
 local queued = entry and entry:sub(1, 8) == epoch and redis.call('ZSCORE', KEYS[3], client)
 if queued then
   ticket = tonumber(queued)
-else
-  if ticket == 0 then
-    local newest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-    ticket = math.max(ts, newest[2] and newest[2] + 1 or 0)
+  keep_queue()
+  if redis.call('ZRANK', KEYS[3], client) > 0 then
+    tell_next(KEYS, 1, inbox, ts, remaining)
   end
-  redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), client)
+elseif ticket == 0 then
+  local newest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  ticket = math.max(ts, newest[2] and newest[2] + 1 or 0)
 end
+redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), client)
 redis.call('HSET', KEYS[4], client, struct.pack(ENTRY, epoch, grant) .. info)
-redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
-redis.call('PEXPIRE', KEYS[4], QUEUE_MS)
 redis.call('SETRANGE', KEYS[1], WAITS_OFFSET, '\1')
-
-if queued and redis.call('ZRANK', KEYS[3], client) > 0 then
-  tell_next(KEYS, 1, inbox, ts, remaining)
+if not queued then
+  keep_queue()
 end
 if queued or not anybody then
   local holder, holder_epoch = struct.unpack('<c22c8', record, 4)

@@ -23,8 +23,8 @@ end
 
 local function renew(at, request)
   local claim, lease, fence, more, holds, local_waiters = struct.unpack('<c30ddHHH', request)
-  local record = redis.call('GET', KEYS[at])
-  if unreadable(record, KEYS[at]) then
+  local record = redis.pcall('GET', KEYS[at]) -- one foreign key must not cost the others their renewal
+  if type(record) == 'table' or unreadable(record, KEYS[at]) then
     return UNREADABLE, 0, 0
   end
   if not record or expires(record) < ts then
