@@ -1,0 +1,22 @@
+// The blocks: each measures one thing, prints its table and adds its figures to the summary.
+#pragma once
+
+#include "measure.h"
+#include "report.h"
+
+namespace belay::bench {
+
+// block_uncontended.cpp
+void run_pair(const Plan& plan, Report& report);
+void run_threads64(const Plan& plan, Report& report);
+void run_flight64(const Plan& plan, Report& report);
+// block_contended.cpp
+void run_handoff(const Plan& plan, Report& report);
+void run_commands(const Plan& plan, Report& report);
+// block_local.cpp
+void run_local16(const Plan& plan, Report& report);
+void run_reentry(const Plan& plan, Report& report);
+// block_server.cpp
+void run_server(const Plan& plan, Report& report);
+
+}  // namespace belay::bench

@@ -1,0 +1,42 @@
+// What is printed: a plain table a block, and the summary with the aims. Used by the main thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure.h"
+
+namespace belay::bench {
+
+using Row = std::vector<std::string>;
+
+std::string number(double value, int digits);
+std::string show(const Ratio& ratio);
+
+class Report {
+ public:
+  void begin(const std::string& block, const std::string& what);
+  // The first row is the heading.
+  void table(const std::vector<Row>& rows) const;
+  void line(const std::string& text) const;
+
+  // The usual table of compared sides: percentiles, rate, CPU.
+  void sides(const std::vector<Measured>& measured, const std::string& unit) const;
+
+  // A figure with an aim. `known`: false where it was not measured.
+  void at_most(const std::string& what, const std::string& aim, double limit, bool known,
+               double value, int digits);
+  void at_least(const std::string& what, const std::string& aim, double limit, bool known,
+                double value, int digits);
+
+  void summary() const;
+
+ private:
+  void add(const std::string& what, const std::string& aim, bool known, double value, int digits,
+           bool met);
+
+  std::string block_;
+  std::vector<Row> aims_;
+};
+
+}  // namespace belay::bench

@@ -1,0 +1,47 @@
+// What is measured: a client of Belay, through its public C API. An unexpected outcome ends the
+// benchmark. Any thread.
+#pragma once
+
+#include <belay/belay.h>
+
+#include <cstdint>
+#include <string>
+
+namespace belay::bench {
+
+class Target {
+ public:
+  explicit Target(const std::string& url);
+  ~Target();
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  std::int64_t lock(const char* name);
+  void release(std::int64_t hold);
+
+  belay_client* get() { return client_; }
+
+ private:
+  belay_client* client_;
+};
+
+class Request {
+ public:
+  explicit Request(const char* name, std::int64_t owner = 0);
+  ~Request();
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  belay_request* get() { return request_; }
+
+ private:
+  belay_request* request_;
+};
+
+// A name that nobody has used before, by `prefix` and number.
+std::string name_of(const char* prefix, std::int64_t number);
+
+// Ends the benchmark unless `status` is OK.
+void expect_ok(std::int32_t status, const char* what);
+
+}  // namespace belay::bench
