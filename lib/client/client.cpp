@@ -137,8 +137,8 @@ Client::~Client() {
     });
     wait_for(&stopped);
     sem_destroy(&stopped);
+    loop_->join();  // until then its thread may still be here, and needs everything
   }
-  loop_.reset();
   sem_destroy(&shut_down_);
 }
 

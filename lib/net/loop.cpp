@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace belay {
 
@@ -73,14 +74,18 @@ Status Loop::start() {
   return {};
 }
 
-Loop::~Loop() {
-  if (running_) {
+void Loop::join() {
+  if (std::exchange(running_, false)) {
     post([this] { stop(); });
     uv_thread_join(&thread_);
-  } else if (loop_made_) {
+  } else if (loop_made_ && uv_loop_alive(&loop_) != 0) {  // the thread could not be started
     stop();
     uv_run(&loop_, UV_RUN_DEFAULT);
   }
+}
+
+Loop::~Loop() {
+  join();
   if (loop_made_) {
     [[maybe_unused]] const int still_open = uv_loop_close(&loop_);
     assert(still_open == 0);

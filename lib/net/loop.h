@@ -20,11 +20,13 @@ class Loop {
   // `on_timer` runs on the loop's thread when an armed time has come.
   static Result<std::unique_ptr<Loop>> create(std::function<void()> on_timer);
 
-  // Stops and joins; posted tasks that have not run are dropped. Whatever watches a descriptor must
-  // have been closed.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
+
+  // Stops the loop and waits for its thread; posted tasks that have not run are dropped. Whatever
+  // watches a descriptor must have been closed. Any other thread.
+  void join();
 
   void post(std::function<void()> task);
 

@@ -95,10 +95,14 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 }
 
 std::optional<double> parse_double(std::string_view text) {
-  const std::string copy(text);
+  char copy[64];
+  if (text.empty() || text.size() >= sizeof copy || text[0] == ' ') {
+    return std::nullopt;
+  }
+  copy[text.copy(copy, text.size())] = '\0';
   char* end = nullptr;
-  const double value = std::strtod(copy.c_str(), &end);
-  if (copy.empty() || copy[0] == ' ' || end != copy.c_str() + copy.size() || std::isnan(value)) {
+  const double value = std::strtod(copy, &end);
+  if (end != copy + text.size() || std::isnan(value)) {
     return std::nullopt;
   }
   return value;

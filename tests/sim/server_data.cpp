@@ -43,9 +43,12 @@ std::string_view read_set_options(std::span<const std::string_view> argv, SetOpt
   for (std::size_t i = 3; i < argv.size(); ++i) {
     const bool ms = equals_ignoring_case(argv[i], "PX");
     if (ms || equals_ignoring_case(argv[i], "EX")) {
-      const auto time = i + 1 < argv.size() ? parse_integer(argv[++i]) : std::nullopt;
+      if (i + 1 == argv.size()) {
+        return kSyntaxError;
+      }
+      const auto time = parse_integer(argv[++i]);
       if (!time) {
-        return i < argv.size() ? kNotAnInteger : kSyntaxError;
+        return kNotAnInteger;
       }
       if (*time <= 0) {
         return "ERR invalid expire time in 'set' command";
@@ -110,13 +113,13 @@ void setrange(Call& call) {
     return;
   }
   const std::string_view bytes = call.argv[3];
-  if (*offset + static_cast<std::int64_t>(bytes.size()) > kMaxStringSize) {
-    call.reply.error("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
-    return;
-  }
   bool ok = false;
   auto* text = find_typed<std::string>(call, call.argv[1], ok);
   if (!ok) {
+    return;
+  }
+  if (*offset + static_cast<std::int64_t>(bytes.size()) > kMaxStringSize && !bytes.empty()) {
+    call.reply.error("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
     return;
   }
   if (!bytes.empty()) {
@@ -143,10 +146,12 @@ void getrange(Call& call) {
   const std::string_view all = text != nullptr ? std::string_view(*text) : std::string_view();
   const auto size = static_cast<std::int64_t>(all.size());
   const std::int64_t from = std::max<std::int64_t>(*first < 0 ? *first + size : *first, 0);
-  const std::int64_t to = std::min(*last < 0 ? *last + size : *last, size - 1);
-  call.reply.bulk(from > to ? std::string_view()
-                            : all.substr(static_cast<std::size_t>(from),
-                                         static_cast<std::size_t>(to - from + 1)));
+  const std::int64_t end = std::max<std::int64_t>(*last < 0 ? *last + size : *last, 0);
+  const std::int64_t to = std::min(end, size - 1);
+  const bool reversed = *first < 0 && *last < 0 && *first > *last;
+  call.reply.bulk(reversed || from > to ? std::string_view()
+                                        : all.substr(static_cast<std::size_t>(from),
+                                                     static_cast<std::size_t>(to - from + 1)));
 }
 
 void pexpire(Call& call) {

@@ -230,7 +230,8 @@ int handle_error(lua_State* lua) {
 
 }  // namespace
 
-LuaHost::LuaHost(ScriptCommands& commands) : commands_(commands), lua_(luaL_newstate()) {
+LuaHost::LuaHost(ScriptCommands& commands)
+    : commands_(commands), lua_(lua_newstate(&LuaMemory::allocate, &memory_)) {
   lua_gc(lua_, LUA_GCSETPAUSE, kCollectorPause);
   open_libraries();
   register_redis_library();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/resp.h"
+#include "sim/server_memory.h"
 #include "sim/server_store.h"
 
 struct lua_State;
@@ -55,6 +56,7 @@ class LuaHost {
   void reply_error(std::string_view sha1, RespWriter& reply);
 
   ScriptCommands& commands_;
+  LuaMemory memory_;  // before lua_, which it must outlive
   lua_State* lua_;
   int error_handler_;
   StringMap<int> scripts_;  // references in the Lua registry

@@ -92,7 +92,6 @@ bool next_element(lua_State* lua, Format& format, std::size_t offset, Element& e
       case ' ':
         break;
       case '<':
-      case '=':
         format.little = true;
         break;
       case '>':
@@ -101,7 +100,7 @@ bool next_element(lua_State* lua, Format& format, std::size_t offset, Element& e
       case '!':
         format.align = read_number(lua, format, kMaxAlign);
         if (format.align == 0 || (format.align & (format.align - 1)) != 0) {
-          luaL_error(lua, "alignment is not a power of 2");
+          luaL_error(lua, "alignment %d is not a power of 2", static_cast<int>(format.align));
         }
         break;
       default: {
@@ -117,7 +116,7 @@ bool next_element(lua_State* lua, Format& format, std::size_t offset, Element& e
 }
 
 void bad_letter(lua_State* lua, char letter) {
-  luaL_error(lua, "invalid format option '%c'", letter);
+  luaL_argerror(lua, 1, lua_pushfstring(lua, "invalid format option '%c'", letter));
 }
 
 void add_integer(lua_State* lua, luaL_Buffer& out, int arg, const Format& format,
@@ -153,7 +152,7 @@ std::size_t add_string(lua_State* lua, luaL_Buffer& out, int arg, const Element&
     return length + 1;
   }
   const std::size_t size = element.size == 0 ? length : element.size;
-  luaL_argcheck(lua, length >= size, arg, "string too short");
+  luaL_argcheck(lua, length >= size, arg + 1, "string too short");  // one too high, as Redis counts
   luaL_addlstring(&out, bytes, size);
   return size;
 }
@@ -305,11 +304,9 @@ int size(lua_State* lua) {
   Element element{};
   std::size_t total = 0;
   while (next_element(lua, format, total, element)) {
-    luaL_argcheck(lua, element.letter != 's', 1, "variable-size format (s)");
-    luaL_argcheck(lua, element.letter != 'c' || element.size != 0, 1, "variable-size format (c0)");
-    if (element.size == 0) {
-      bad_letter(lua, element.letter);
-    }
+    luaL_argcheck(lua, element.letter != 's', 1, "option 's' has no fixed size");
+    luaL_argcheck(lua, element.letter != 'c' || element.size != 0, 1,
+                  "option 'c0' has no fixed size");
     total += element.padding + element.size;
   }
   lua_pushinteger(lua, static_cast<lua_Integer>(total));

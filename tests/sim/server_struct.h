@@ -1,5 +1,5 @@
 // The `struct` library of a server's Lua: pack, unpack and size. Stateless; registers itself in a
-// Lua state. Formats: < > = (byte order) ! (alignment) B b H h I[n] i[n] L l T f d x c[n] s, as
+// Lua state. Formats: < > (byte order) ! (alignment) B b H h I[n] i[n] L l T f d x c[n] s, as
 // servers have them.
 #pragma once
 

@@ -1,0 +1,780 @@
+"""The belay command for real: BELAY_BIN against a server that is started here (BELAY_TEST_SERVER).
+
+Each name is a sentence about what a user sees: exit codes, what the command finds, who gets
+the lock, what is left behind.
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from support import (BELAY, LIMIT, Belay, Server, Terminal, eventually, has_pending_signals,
+                     is_running, name_of, parse_lines, state_of)
+
+FORWARDED = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1,
+             signal.SIGUSR2]
+TRUE = ["--", "true"]
+COUNT_INTERRUPTS = """
+import os, signal, time
+count = 0
+def on_interrupt(*_):
+    global count
+    count += 1
+    os.write(1, b"c%d\\n" % count)
+def on_quit(*_):
+    os.write(1, b"total %d\\n" % count)
+    os._exit(5)
+signal.signal(signal.SIGINT, on_interrupt)
+signal.signal(signal.SIGQUIT, on_quit)
+os.write(1, b"up\\n")
+while True:
+    time.sleep(1000)
+"""
+
+
+class CliTest(unittest.TestCase):
+    server_arguments = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(*cls.server_arguments).start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="belay-cli-")
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        self.name = self.id().rsplit(".", 1)[1]
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def start(self, *arguments, url=None, **how):
+        process = Belay(*arguments, url=url or self.server.url(), **how)
+        self.addCleanup(process.close)
+        return process
+
+    def belay(self, *arguments, **how):
+        return self.start(*arguments, **how).finish()
+
+    def run_code(self, *arguments, **how):
+        return self.belay("run", *arguments, **how)[0]
+
+    def inspect(self, name=None):
+        code, out, err = self.belay("inspect", "--json", name or self.name)
+        self.assertEqual((code, err), (0, ""))
+        return parse_lines(out)[0]
+
+    def terminal(self, *command, env=None):
+        environment = {"PATH": os.environ["PATH"], "BELAY_URL": self.server.url(), "TERM": "dumb",
+                       "PS1": "ready> ", **(env or {})}
+        terminal = Terminal(command, environment)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def shell(self):
+        terminal = self.terminal("bash", "--norc", "--noprofile", "--noediting", "-i")
+        terminal.expect("ready> ")
+        return terminal
+
+    def await_held(self, name=None):
+        return eventually(lambda: self.inspect(name)["holder"], "the lock is held")
+
+    def await_waiters(self, count):
+        eventually(lambda: self.inspect()["waiters_total"] == count, f"{count} wait")
+
+    def await_file(self, name):
+        """The file's whole text, once it ends with a line end."""
+        def content():
+            if not os.path.exists(self.path(name)):
+                return None
+            with open(self.path(name), encoding="utf-8") as file:
+                text = file.read()
+            return text if text.endswith("\n") else None
+        return eventually(content, f"{name} is written")
+
+    def await_command(self, pid, program):
+        """The id of the command of belay `pid`, once it has become `program`."""
+        def child():
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+                children = file.read().split()
+            return int(children[0]) if children and name_of(children[0]) == program else None
+        return eventually(child, f"{program} runs")
+
+    def hold(self, *options):
+        """A belay that holds the lock until its stdin ends."""
+        holder = self.start("run", *options, self.name, "--", "cat", stdin=subprocess.PIPE)
+        self.await_held()
+        return holder
+
+    def let_go(self, holder):
+        code, _, _ = holder.finish()
+        self.assertEqual(code, 0)
+
+    def script(self, text):
+        """A script that may write to files beside it. Not for dash: that drops a signal which comes
+        while it starts a process (vfork), trapped or not."""
+        path = self.path("script")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"cd '{self.directory}'\n{text}\n")
+        return ["bash", path]
+
+
+class RunPassesOn(CliTest):
+    def test_the_exit_code_of_the_command(self):
+        for code in (0, 1, 7, 75, 255):
+            self.assertEqual(self.run_code(self.name, "--", "sh", "-c", f"exit {code}"), code)
+
+    def test_the_signal_that_ended_the_command_as_128_plus_its_number(self):
+        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV):
+            code = self.run_code(self.name, "--", "sh", "-c", f"ulimit -c 0; kill -{int(number)} $$")
+            self.assertEqual(code, 128 + number)
+
+    def test_stdin_and_stdout(self):
+        process = self.start("run", self.name, "--", "cat", stdin=subprocess.PIPE)
+        out, err = process.process.communicate(b"text\n", timeout=LIMIT)
+        self.assertEqual((process.process.returncode, out, err), (0, b"text\n", b""))
+
+    def test_the_arguments_of_the_command_untouched(self):
+        show = ["printf", "<%s>"]
+        for separator in ([], ["--"]):
+            for arguments in (["-n", "--wait", "3"], ["--", "-c", ""], ["--help", "inspect", "++"]):
+                if "--" in arguments and not separator:
+                    continue  # that would be several names
+                code, out, err = self.belay("run", self.name, *separator, *show, *arguments)
+                self.assertEqual((code, err), (0, ""))
+                self.assertEqual(out, "".join(f"<{argument}>" for argument in arguments))
+
+    def test_a_name_and_a_command_called_like_subcommands(self):
+        self.assertEqual(self.run_code("ls", "--", "ls", self.directory), 0)
+        self.assertEqual(self.run_code("run", "ls", self.directory), 0)
+
+    def test_a_name_that_looks_like_an_option(self):
+        code, out, _ = self.belay("run", "--", "-n", "--", "printenv", "BELAY_NAME")
+        self.assertEqual((code, out), (0, "-n\n"))
+
+    def test_name_and_fence_in_the_environment(self):
+        code, out, _ = self.belay("run", self.name, "--", "sh", "-c",
+                                  "echo $BELAY_NAME $BELAY_FENCE $BELAY_FENCES $OTHER",
+                                  env={"BELAY_FENCE": "5", "BELAY_NAME": "outer", "OTHER": "kept"})
+        name, fence, fences, other = out.split()
+        self.assertEqual((code, name, other), (0, self.name, "kept"))
+        self.assertEqual(fence, fences)
+        self.assertGreater(int(fence), 5)
+
+    def test_growing_fences(self):
+        fences = [int(self.belay("run", self.name, "--", "printenv", "BELAY_FENCE")[1])
+                  for _ in range(5)]
+        self.assertEqual(fences, sorted(set(fences)))
+
+    def test_the_inner_lock_to_a_nested_command(self):
+        code, out, _ = self.belay("run", "outer", "--", BELAY, "run", "inner", "--", "env")
+        self.assertEqual(code, 0)
+        self.assertEqual([line for line in out.splitlines() if line.startswith("BELAY_NAME")],
+                         ["BELAY_NAME=inner"])
+
+    def test_no_descriptor_of_its_own(self):
+        show = [sys.executable, "-c", "import os; print(sorted(os.listdir('/proc/self/fd')))"]
+        expected = subprocess.run(show, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                  check=True).stdout.decode()
+        self.assertEqual(self.belay("run", self.name, "--", *show), (0, expected, ""))
+
+    def test_signal_mask_and_dispositions_as_inherited(self):
+        show = ["sed", "-n", "s/^Sig\\(Blk\\|Ign\\)//p", "/proc/self/status"]
+
+        def unusual():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGTERM])
+
+        for prepare in (None, unusual):
+            expected = subprocess.run(show, stdout=subprocess.PIPE, preexec_fn=prepare,
+                                      check=True).stdout.decode()
+            found = self.belay("run", self.name, "--", *show, preexec_fn=prepare)
+            self.assertEqual(found, (0, expected, ""))
+
+    def test_text_to_the_shell(self):
+        text = "echo $0 $BELAY_NAME; exit 4"
+        code, out, _ = self.belay("run", self.name, "-c", text, env={"SHELL": "/bin/bash"})
+        self.assertEqual((code, out), (4, f"/bin/bash {self.name}\n"))
+        code, out, _ = self.belay("run", "-c", text, self.name)
+        self.assertEqual((code, out), (4, f"/bin/sh {self.name}\n"))
+
+    def test_nothing_to_a_missing_stdin_stdout_or_stderr(self):
+        close = f"exec {BELAY} run {self.name} -- sh -c 'echo x >{self.path('ran')}' <&- >&- 2>&-"
+        environment = {"PATH": os.environ["PATH"], "BELAY_URL": self.server.url()}
+        self.assertEqual(subprocess.run(["sh", "-c", close], env=environment, check=False,
+                                        timeout=LIMIT).returncode, 0)
+        self.assertEqual(self.await_file("ran"), "x\n")
+
+    def test_all_it_needs_with_an_empty_environment(self):
+        code, out, err = self.belay("run", "--url", self.server.url(), self.name, "--",
+                                    "/bin/sh", "-c", "echo ran", url="")
+        self.assertEqual((code, out, err), (0, "ran\n", ""))
+
+
+class RunSaysNo(CliTest):
+    def assert_usage(self, *arguments):
+        code, out, err = self.belay(*arguments)
+        self.assertEqual((code, out), (64, ""), arguments)
+        self.assertRegex(err, r"^belay: [^\n]+\n$")
+        return err
+
+    def test_to_wrong_usage(self):
+        self.assertEqual(self.belay()[0], 64)
+        for arguments in (["nonsense"], ["run"], ["run", "x"], ["run", "x", "--"],
+                          ["run", "--bogus", "x", *TRUE], ["run", "x", "--bogus", *TRUE],
+                          ["run", "-w", "soon", "x", *TRUE], ["run", "-w", "-1", "x", *TRUE],
+                          ["run", "-w", "nan", "x", *TRUE], ["run", "-n", "-w", "1", "x", *TRUE],
+                          ["run", "-E", "256", "x", *TRUE], ["run", "x", "-c", "true", *TRUE],
+                          ["run", "", *TRUE], ["run", "x" * 1025, *TRUE],
+                          ["run", "--lease", "0.01", "x", *TRUE],
+                          ["run", "--url", "http://x", "x", *TRUE],
+                          ["run", "--prefix", "{", "x", *TRUE],
+                          ["run", "--password-file", "/nonexistent", "x", *TRUE],
+                          ["inspect"], ["inspect", "a", "b"], ["ls"], ["ls", "--limit", "0", "*"],
+                          ["break", "--fence", "0", "x"], ["inspect", ""]):
+            self.assert_usage(*arguments)
+
+    def test_to_a_second_name(self):
+        self.assertIn("'b'", self.assert_usage("run", "a", "b", *TRUE))
+
+    def test_with_127_to_a_command_that_is_not_there_and_holds_nothing(self):
+        code, out, err = self.belay("run", self.name, "--", "/nonexistent/command")
+        self.assertEqual((code, out), (127, ""))
+        self.assertIn("/nonexistent/command", err)
+        self.assertFalse(self.inspect()["held"])
+
+    def test_with_126_to_a_command_that_cannot_be_executed(self):
+        self.assertEqual(self.run_code(self.name, "--", self.directory), 126)
+        self.assertFalse(self.inspect()["held"])
+
+
+class RunTakesTurns(CliTest):
+    def test_and_exits_with_1_at_once_when_not_to_wait(self):
+        self.hold()
+        for options in (["-n"], ["--nonblock"], ["-w", "0"], ["-nx"]):
+            self.assertEqual(self.belay("run", *options, self.name, *TRUE), (1, "", ""))
+
+    def test_and_exits_with_1_when_it_waited_long_enough(self):
+        self.hold()
+        started = time.monotonic()
+        self.assertEqual(self.belay("run", "-w", "0.3", self.name, *TRUE), (1, "", ""))
+        self.assertGreaterEqual(time.monotonic() - started, 0.3)
+
+    def test_and_exits_with_the_code_asked_for(self):
+        self.hold()
+        self.assertEqual(self.run_code("-n", "-E", "9", self.name, *TRUE), 9)
+        self.assertEqual(self.run_code("-w.1", "--conflict-exit-code=0", self.name, *TRUE), 0)
+
+    def test_and_says_how_it_went_when_asked_to(self):
+        code, _, err = self.belay("run", "-v", self.name, *TRUE)
+        self.assertEqual(code, 0)
+        self.assertRegex(err, r"^belay: got '\w+' after [\d.]+ s, fence \d+\n$")
+        self.hold()
+        self.assertRegex(self.belay("run", "-nv", self.name, *TRUE)[2], "is in use")
+
+    def test_one_at_a_time(self):
+        turn = self.script("""
+            mkdir inside || { echo overlap >>turns; exit 1; }
+            echo $BELAY_FENCE >>turns
+            rmdir inside""")
+        processes = [self.start("run", self.name, "--", *turn) for _ in range(12)]
+        self.assertEqual([process.finish()[0] for process in processes], [0] * 12)
+        fences = [int(fence) for fence in self.await_file("turns").split()]
+        self.assertEqual(len(fences), 12)
+        self.assertEqual(fences, sorted(set(fences)))
+
+    def test_in_the_order_of_asking(self):
+        holder = self.hold()
+        waiters = []
+        for number in range(4):
+            waiters.append(self.start("run", self.name, "--", "sh", "-c",
+                                      f"echo {number} >>{self.path('order')}"))
+            self.await_waiters(number + 1)
+        self.let_go(holder)
+        for waiter in waiters:
+            self.assertEqual(waiter.finish(), (0, "", ""))
+        self.assertEqual(self.await_file("order").split(), ["0", "1", "2", "3"])
+
+    def test_also_after_a_command_that_failed(self):
+        self.assertEqual(self.run_code(self.name, "--", "false"), 1)
+        self.assertFalse(self.inspect()["held"])
+        self.assertEqual(self.run_code("-n", self.name, *TRUE), 0)
+
+    def test_also_after_a_holder_that_was_killed(self):
+        holder = self.hold("--lease", "1")
+        holder.send(signal.SIGKILL)
+        self.assertEqual(self.run_code(self.name, *TRUE), 0)
+
+    def test_apart_under_different_prefixes(self):
+        self.hold()
+        self.assertEqual(self.run_code("-n", "--prefix", "apart:", self.name, *TRUE), 0)
+
+
+class RunHandlesSignals(CliTest):
+    def test_by_leaving_the_queue_while_it_waits(self):
+        self.hold()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            waiter = self.start("run", self.name, *TRUE)
+            self.await_waiters(1)
+            waiter.send(number)
+            self.assertEqual(waiter.finish(), (128 + number, "", ""))
+            self.assertEqual(self.inspect()["waiters"], [])
+
+    def test_by_passing_them_on(self):
+        for number in FORWARDED:
+            trap = self.script(f"trap 'echo got >>got{int(number)}; exit 33' {int(number)}\n"
+                               f"echo $$ >started{int(number)}\n"
+                               "while :; do sleep 0.05; done")
+            process = self.start("run", self.name, "--", *trap)
+            self.await_file(f"started{int(number)}")
+            process.send(number)
+            self.assertEqual(process.finish()[0], 33)
+            self.assertEqual(self.await_file(f"got{int(number)}"), "got\n")
+
+    def test_by_passing_them_to_the_whole_group_without_a_terminal(self):
+        started = self.script("sleep 1000 & echo $! $$ $(ps -o pgid= $$) >started\nwait")
+        process = self.start("run", self.name, "--", *started)
+        grandchild, child, group = map(int, self.await_file("started").split())
+        self.assertEqual(child, group)
+        process.send(signal.SIGTERM)
+        self.assertEqual(process.finish()[0], 143)
+        eventually(lambda: not is_running(grandchild), "the grandchild ends")
+
+    def test_by_not_waking_up_to_those_that_were_ignored(self):
+        def ignore():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+        holder = self.hold()
+        waiter = self.start("run", self.name, *TRUE, preexec_fn=ignore)
+        self.await_waiters(1)
+        waiter.send(signal.SIGHUP)
+        self.let_go(holder)
+        self.assertEqual(waiter.finish(), (0, "", ""))
+
+    def test_by_taking_the_command_along_when_it_is_killed(self):
+        process = self.start("run", self.name, "--", "sleep", "1000")
+        child = self.await_command(process.pid, "sleep")
+        process.send(signal.SIGKILL)
+        eventually(lambda: not is_running(child), "the command is killed")
+
+
+class RunLosesTheLock(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.server.proceed)
+
+    def run_until_lost(self, trap, *options):
+        script = self.script(f"trap '{trap}' TERM\necho $$ >started\nwhile :; do sleep 0.02; done")
+        process = self.start("run", *options, self.name, "--", *script)
+        child = int(self.await_file("started"))
+        return process, child
+
+    def test_and_terminates_then_kills_a_command_that_will_not_stop(self):
+        process, child = self.run_until_lost("echo term >>log", "--lease", "1.5",
+                                             "--kill-after", "0.3")
+        self.server.pause()
+        code, _, err = process.finish()
+        self.assertEqual(code, 75)
+        self.assertFalse(is_running(child))
+        self.assertEqual(self.await_file("log"), "term\n")
+        self.assertRegex(err, r"belay: '\w+' is at risk.*told to stop within 0\.[0-3] s\n")
+        self.assertRegex(err, r"belay: '\w+' was lost.*killed\n$")
+
+    def test_and_gives_the_command_time_to_stop(self):
+        process, _ = self.run_until_lost("echo term >>log; exit 0", "--lease", "3")
+        self.server.pause()
+        code, _, err = process.finish()
+        self.assertEqual(code, 75)
+        self.assertEqual(self.await_file("log"), "term\n")
+        self.assertNotIn("was lost", err)
+
+    def test_and_kills_what_the_command_started_without_a_terminal(self):
+        process = self.start("run", "--lease", "1.5", "--kill-after", "0.3", self.name, "--",
+                             *self.script("trap '' TERM\nsleep 1000 & echo $! >started\nwait"))
+        grandchild = int(self.await_file("started"))
+        self.server.pause()
+        self.assertEqual(process.finish()[0], 75)
+        eventually(lambda: not is_running(grandchild), "the grandchild is killed")
+
+    def test_and_kills_what_a_command_that_stopped_left_behind(self):
+        process = self.start("run", "--lease", "1.5", self.name, "--", *self.script(
+            "(trap '' TERM; exec sleep 1000) & trap 'exit 0' TERM; echo $! >started\nwait"))
+        grandchild = int(self.await_file("started"))
+        self.server.pause()
+        self.assertEqual(process.finish()[0], 75)
+        eventually(lambda: not is_running(grandchild), "the grandchild is killed")
+
+    def test_and_kills_the_command_at_once_when_it_was_broken(self):
+        process, child = self.run_until_lost("", "--lease", "1.5")
+        self.assertEqual(self.belay("break", self.name)[0], 0)
+        code, _, err = process.finish()
+        self.assertEqual(code, 75)
+        self.assertIn("was lost", err)
+        self.assertFalse(is_running(child))
+
+    def test_and_stops_the_command_after_the_longest_hold(self):
+        process, _ = self.run_until_lost("echo term >>log; exit 0", "--lease", "1",
+                                         "--max-hold", "1")
+        self.assertEqual(process.finish()[0], 75)
+        self.assertEqual(self.await_file("log"), "term\n")
+
+    def test_and_notices_it_first_when_it_was_stopped(self):
+        process, child = self.run_until_lost("", "--lease", "1")
+        process.send(signal.SIGSTOP)
+        self.assertEqual(self.run_code(self.name, *TRUE), 0)  # the next one has had it
+        process.send(signal.SIGCONT)
+        code, _, err = process.finish()
+        self.assertEqual(code, 75)
+        self.assertIn("was lost", err)
+        self.assertFalse(is_running(child))
+
+    def test_but_not_to_a_short_pause(self):
+        process = self.hold()
+        self.server.pause()
+        self.server.proceed()
+        self.let_go(process)
+
+
+class RunOnATerminal(CliTest):
+    def test_reports_what_became_of_the_command_after_control_c(self):
+        terminal = self.terminal(BELAY, "run", self.name, "--", "sleep", "1000")
+        self.await_command(terminal.pid, "sleep")
+        terminal.type("\x03")
+        self.assertEqual(terminal.exit_code(), 130)
+        self.assertFalse(self.inspect()["held"])
+
+    def test_lets_the_command_handle_control_c_and_only_once(self):
+        # Not sh, which drops signals that come while it forks. Belay is stopped meanwhile, so that
+        # a second signal would not melt into the first.
+        terminal = self.terminal(BELAY, "run", self.name, "--", sys.executable, "-c", COUNT_INTERRUPTS)
+        terminal.expect("up\r\n")
+        os.kill(terminal.pid, signal.SIGSTOP)
+        terminal.type("\x03")
+        terminal.expect("c1\r\n")
+        os.kill(terminal.pid, signal.SIGCONT)
+        eventually(lambda: not has_pending_signals(terminal.pid), "belay has seen it too")
+        terminal.type("\x1c")
+        terminal.expect("total 1\r\n")
+        self.assertEqual(terminal.exit_code(), 5)
+
+    def test_keeps_the_command_in_the_foreground(self):
+        terminal = self.terminal(BELAY, "run", self.name, "--", "sh", "-c",
+                                 "echo $(ps -o pgid=,tpgid= $$); read line; echo got $line")
+        before = terminal.expect(r"\d+ \d+\r\n").split()
+        self.assertEqual(before[0], before[1])
+        terminal.type("text\n")
+        terminal.expect("got text\r\n")
+        self.assertEqual(terminal.exit_code(), 0)
+
+    def test_gives_up_waiting_at_control_c(self):
+        self.hold()
+        terminal = self.terminal(BELAY, "run", self.name, *TRUE)
+        self.await_waiters(1)
+        terminal.type("\x03")
+        self.assertEqual(terminal.exit_code(), 130)
+        self.assertEqual(self.inspect()["waiters"], [])
+
+    def test_shows_whom_it_waits_for(self):
+        holder = self.hold("--label", "billing")
+        terminal = self.terminal(BELAY, "run", self.name, "--", "echo", "granted")
+        shown = terminal.expect("next in line")
+        self.assertRegex(shown, rf"waiting for '{self.name}': held by \S+ pid {holder.pid} "
+                                r"\(billing\) for \d+ s, ")
+        self.let_go(holder)
+        before = terminal.expect("granted\r\n")
+        self.assertRegex(before, r"\r +\rgranted\r\n$")
+        self.assertEqual(terminal.exit_code(), 0)
+
+    def test_shows_how_many_wait_before_it(self):
+        self.hold()
+        self.start("run", self.name, *TRUE)
+        self.await_waiters(1)
+        terminal = self.terminal(BELAY, "run", self.name, *TRUE)
+        terminal.expect("1 waiting before us")
+
+    def test_stops_and_continues_with_the_command(self):
+        shell = self.shell()
+        shell.type(f"{BELAY} run {self.name} -- cat\n")
+        self.await_held()
+        shell.type("one\n")
+        shell.expect("one\r\none\r\n")
+        shell.type("\x1a")
+        shell.expect(r"Stopped")
+        shell.expect("ready> ")
+        self.assertTrue(self.inspect()["held"])
+        shell.type("fg\n")
+        shell.expect("cat\r\n")
+        shell.type("two\n")
+        shell.expect("two\r\ntwo\r\n")
+        shell.type("\x04")
+        shell.expect("ready> ")
+        shell.type("echo code $?\n")
+        shell.expect("code 0\r\n")
+
+    def test_kills_the_command_when_continued_too_late(self):
+        shell = self.shell()
+        shell.type(f"{BELAY} run --lease 1 {self.name} -- cat\n")
+        self.await_held()
+        shell.type("\x1a")
+        shell.expect("Stopped")
+        shell.expect("ready> ")
+        eventually(lambda: not self.inspect()["held"], "the lease ends")
+        shell.type("fg\n")
+        shell.expect("was lost")
+        shell.expect("ready> ")
+        shell.type("echo code $?\n")
+        shell.expect("code 75\r\n")
+
+    def test_does_not_stop_without_the_command(self):
+        shell = self.shell()
+        script = self.script("trap '' TSTP\necho up; while [ ! -e done ]; do sleep 0.05; done")
+        shell.type(f"{BELAY} run --lease 1 {self.name} -- {' '.join(script)}\n")
+        shell.expect("\r\nup\r\n")
+        shell.type("\x1a")
+        fence = self.await_held()["fence"]
+        self.assertEqual(self.run_code("-w", "1.5", self.name, *TRUE), 1)
+        self.assertEqual(self.await_held()["fence"], fence)
+        with open(self.path("done"), "w", encoding="ascii"):
+            pass
+        shell.expect("ready> ")
+        shell.type("echo code $?\n")
+        shell.expect("code 0\r\n")
+
+    def test_stops_and_continues_a_command_in_a_group_of_its_own(self):
+        shell = self.shell()
+        shell.type(f"{BELAY} run {self.name} -- sleep 1000 </dev/null\n")
+        child = self.await_command(self.await_held()["pid"], "sleep")
+        shell.type("\x1a")
+        shell.expect("Stopped")
+        self.assertEqual(state_of(child), "T")
+        shell.type("fg\n")
+        eventually(lambda: state_of(child) != "T", "the command is continued")
+        shell.type("\x03")
+        shell.expect("ready> ")
+        shell.type("echo code $?\n")
+        shell.expect("code 130\r\n")
+
+    def test_shows_nothing_in_the_background(self):
+        self.hold()
+        shell = self.shell()
+        shell.type(f"{BELAY} run {self.name} -- echo ran &\n")
+        self.await_waiters(1)
+        shell.type(f"{BELAY} run -w 3 {self.name} -- true; echo code $?\n")
+        before = shell.expect("code 1\r\n")
+        self.assertNotIn("next in line", before)
+        self.assertIn("1 waiting before us", before)
+
+
+class WithoutAServer(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        pass
+
+    @classmethod
+    def tearDownClass(cls):
+        pass
+
+    def setUp(self):
+        super().setUp()
+        self.server = Server()
+        self.addCleanup(self.server.stop)
+
+    def test_everything_with_a_limit_exits_with_69_after_the_request_timeout(self):
+        processes = [self.start(*arguments) for arguments in (
+            ["run", "-n", "x", *TRUE], ["run", "-w", "60", "x", *TRUE], ["inspect", "x"],
+            ["ls", "*"], ["break", "x"])]
+        for process in processes:
+            code, out, err = process.finish()
+            self.assertEqual((code, out), (69, ""))
+            self.assertRegex(err, r"^belay: [^\n]+\n$")
+
+    def test_run_waits_on_after_saying_so_once(self):
+        process = self.start("run", "x", "--", "echo", "ran")
+        line = process.process.stderr.readline().decode()
+        self.assertRegex(line, r"^belay: .+; waiting until it can be reached\n$")
+        self.server.start()
+        self.assertEqual(process.finish(), (0, "ran\n", ""))
+
+
+class WithAPassword(CliTest):
+    server_arguments = ("--requirepass", "open-sesame")
+
+    def url(self, password):
+        return self.server.url(f":{password}@")
+
+    def test_a_wrong_one_exits_with_69_at_once_and_is_not_repeated(self):
+        for arguments in (["run", "x", *TRUE], ["run", "-n", "x", *TRUE], ["inspect", "x"],
+                          ["ls", "*"], ["break", "x"]):
+            for url in (self.url("hunter2"), self.server.url()):
+                code, out, err = self.belay(*arguments, url=url)
+                self.assertEqual((code, out), (69, ""), arguments)
+                self.assertRegex(err, r"^belay: [^\n]+\n$")
+                self.assertNotIn("hunter2", err)
+
+    def test_one_from_a_file_is_not_shown_to_the_command(self):
+        with open(self.path("password"), "w", encoding="ascii") as file:
+            file.write("open-sesame\n")
+        code, out, err = self.belay("run", "--password-file", self.path("password"), "x", "--",
+                                    "env", url=self.server.url())
+        self.assertEqual((code, err), (0, ""))
+        self.assertNotIn("sesame", out)
+
+    def test_one_from_the_url_option_is_not_shown_to_the_command(self):
+        code, out, err = self.belay("run", "--url", self.url("open-sesame"), "x", "--", "env",
+                                    url=self.server.url())
+        self.assertEqual((code, err), (0, ""))
+        self.assertNotIn("sesame", out)
+
+
+class WithAnAcl(CliTest):
+    server_arguments = ("--user", "guest", "on", ">guest", "~other:*", "&*", "+@all",
+                        "-@scripting")
+
+    def test_a_user_without_rights_exits_with_69(self):
+        for arguments in (["run", "x", *TRUE], ["inspect", "x"]):
+            code, _, err = self.belay(*arguments, url=self.server.url("guest:guest@"))
+            self.assertEqual(code, 69)
+            self.assertRegex(err, r"^belay: [^\n]+\n$")
+
+
+class ShowsLocks(CliTest):
+    def test_inspect_says_free(self):
+        self.assertEqual(self.belay("inspect", self.name), (0, f"{self.name}: free\n", ""))
+        self.assertEqual(self.inspect(), {"name": self.name, "held": False, "holder": None,
+                                          "waiters": [], "waiters_total": 0})
+
+    def test_inspect_shows_holder_and_queue(self):
+        holder = self.hold("--label", "billing")
+        waiters = []
+        for number in range(2):
+            waiters.append(self.start("run", "--label", f"w{number}", self.name, *TRUE))
+            self.await_waiters(number + 1)
+        code, out, err = self.belay("inspect", self.name)
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, rf"(?s)name: +{self.name}\nholder: +\S+ pid {holder.pid} \(billing\)\n"
+                              r"since: .*fence: +\d+\nlease: +\d+\.\d s left\n"
+                              r"local: +1 hold, 0 waiters, as of its last renewal\nwaiting: 2\n"
+                              rf"  1\. +\S+ pid {waiters[0].pid} \(w0\) for \d+ s\n"
+                              rf"  2\. +\S+ pid {waiters[1].pid} \(w1\) for \d+ s\n$")
+        shown = self.inspect()
+        self.assertTrue(shown["held"])
+        self.assertEqual((shown["holder"]["pid"], shown["holder"]["label"]), (holder.pid, "billing"))
+        self.assertEqual([waiter["label"] for waiter in shown["waiters"]], ["w0", "w1"])
+        self.assertEqual(set(shown["holder"]), {"client", "label", "host", "pid", "since_ms",
+                                                "lease_ms", "fence", "holds", "local_waiters"})
+        self.assertLessEqual(shown["holder"]["lease_ms"], 30000)
+
+    def test_the_commands_name_is_the_label(self):
+        self.hold()
+        self.assertEqual(self.inspect()["holder"]["label"], "cat")
+
+    def test_ls_shows_the_names_in_use(self):
+        holders = {}
+        for name in ("ls:b", "ls:a", "lsother"):
+            holders[name] = self.start("run", name, "--", "cat", stdin=subprocess.PIPE)
+            self.await_held(name)
+        code, out, err = self.belay("ls", "ls:*")
+        self.assertEqual((code, err), (0, ""))
+        lines = out.splitlines()
+        self.assertEqual([line.split()[0] for line in lines], ["ls:a", "ls:b"])
+        self.assertRegex(lines[0], rf"^ls:a  \S+ pid {holders['ls:a'].pid} \(cat\)  "
+                                   r"lease \d+\.\d s +0 waiting$")
+        code, out, _ = self.belay("ls", "--json", "ls*")
+        self.assertEqual([(entry["name"], entry["holder"]["pid"]) for entry in parse_lines(out)],
+                         [(name, holders[name].pid) for name in sorted(holders)])
+        self.assertEqual(self.belay("ls", "nothing*"), (0, "", ""))
+        code, out, err = self.belay("ls", "--limit", "1", "ls*")
+        self.assertEqual((code, len(out.splitlines())), (0, 1))
+        self.assertIn("--limit", err)
+
+    def test_ls_shows_many_names(self):
+        script = " & ".join(f"{BELAY} run many:{i} -- cat <&3" for i in range(100))
+        read_end, write_end = os.pipe()
+        environment = {"PATH": os.environ["PATH"], "BELAY_URL": self.server.url()}
+        holders = subprocess.Popen(["bash", "-c", f"exec 3<&0; {script} & wait"], stdin=read_end,
+                                   env=environment)
+        os.close(read_end)
+        self.addCleanup(holders.wait)
+        self.addCleanup(os.close, write_end)
+        eventually(lambda: len(self.belay("ls", "many:*")[1].splitlines()) == 100, "all are held",
+                   2 * LIMIT)
+
+    def test_odd_names_are_escaped(self):
+        odd = b"odd:\xff\x1b[31m\\\xc3\xa9\"\n"
+        process = self.start("run", odd, "--", "cat", stdin=subprocess.PIPE)
+        self.await_held(odd)
+        shown = r'odd:\xff\x1b[31m\\é"\x0a'
+        self.assertEqual(self.belay("ls", "odd:*")[1].split()[0], shown)
+        self.assertIn(shown + "\n", self.belay("inspect", odd)[1])
+        entry = self.inspect(odd)
+        self.assertEqual(entry["name"], 'odd:\u00ff\x1b[31m\\é"\n')
+        self.assertEqual(bytes.fromhex(entry["name_hex"]), odd)
+        self.let_go(process)
+
+    def test_break_takes_the_lock_from_the_holder_it_names(self):
+        holder = self.hold("--lease", "1.5")
+        fence = self.inspect()["holder"]["fence"]
+        code, out, err = self.belay("break", self.name)
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, rf"^{self.name}: held by \S+ pid {holder.pid} \(cat\) for \d+ s, "
+                              rf"fence {fence}\n{self.name}: was taken from its holder\n$")
+        self.assertFalse(self.inspect()["held"])
+
+    def test_break_gives_the_lock_to_the_first_waiter(self):
+        self.hold("--lease", "1.5")
+        waiter = self.start("run", self.name, *TRUE)
+        self.await_waiters(1)
+        self.assertEqual(self.belay("break", self.name)[0], 0)
+        self.assertEqual(waiter.finish()[0], 0)
+
+    def test_break_takes_only_the_fence_asked_for(self):
+        holder = self.hold()
+        fence = self.inspect()["holder"]["fence"]
+        code, out, _ = self.belay("break", "--fence", str(fence + 1), self.name)
+        self.assertEqual(code, 1)
+        self.assertIn("nothing was broken", out)
+        self.let_go(holder)
+
+    def test_break_tells_programs_what_it_did(self):
+        code, out, _ = self.belay("break", "--json", self.name)
+        self.assertEqual(code, 1)
+        self.assertEqual(parse_lines(out), [{"name": self.name, "broken": False, "holder": None}])
+        holder = self.hold("--lease", "1.5")
+        fence = self.inspect()["holder"]["fence"]
+        code, out, _ = self.belay("break", "--json", "--fence", str(fence), self.name)
+        entry = parse_lines(out)[0]
+        self.assertEqual((code, entry["broken"], entry["holder"]["pid"]), (0, True, holder.pid))
+
+    def test_a_full_disk_exits_with_74(self):
+        with open("/dev/full", "wb") as full:
+            environment = {"PATH": os.environ["PATH"], "BELAY_URL": self.server.url()}
+            code = subprocess.run([BELAY, "inspect", "x"], stdout=full, env=environment,
+                                  stderr=subprocess.DEVNULL, check=False).returncode
+        self.assertEqual(code, 74)
+
+
+class Help(CliTest):
+    def test_fits_one_screen(self):
+        for arguments in (["--help"], ["run", "--help"], ["inspect", "-h"], ["ls", "--help"],
+                          ["break", "--help"]):
+            code, out, err = self.belay(*arguments)
+            self.assertEqual((code, err), (0, ""))
+            self.assertLessEqual(len(out.splitlines()), 24)
+            self.assertLessEqual(max(map(len, out.splitlines())), 80)
+
+    def test_tells_the_version(self):
+        code, out, _ = self.belay("--version")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"^belay \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

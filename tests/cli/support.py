@@ -1,0 +1,197 @@
+"""What the tests of the belay command share: a server of their own, processes, a terminal.
+
+Nothing here sleeps to wait for something to happen: eventually() looks until it has, and its
+limits are stretched by BELAY_TEST_PATIENCE on slow machines.
+"""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+
+BELAY = os.environ.get("BELAY_BIN", "belay")
+SERVER = os.environ.get("BELAY_TEST_SERVER", "redis-server")
+PATIENCE = float(os.environ.get("BELAY_TEST_PATIENCE", "1"))
+LIMIT = 15 * PATIENCE
+
+
+def eventually(predicate, what, limit=LIMIT):
+    """The first true answer of the predicate."""
+    deadline = time.monotonic() + limit
+    while True:
+        answer = predicate()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"did not happen within {limit} s: {what}")
+        time.sleep(0.01)
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rsplit(b")", 1)[1].split()[0] != b"Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", "rb") as stat:
+        return stat.read().rsplit(b")", 1)[1].split()[0].decode()
+
+
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as comm:
+            return comm.read().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def has_pending_signals(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        return re.search(r"^(Sig|Shd)Pnd:\s*0*[1-9a-f]", status.read(), re.MULTILINE) is not None
+
+
+class Server:
+    """A Redis or Valkey on a unix socket in a directory of its own."""
+
+    def __init__(self, *arguments):
+        self.directory = tempfile.mkdtemp(prefix="belay-cli-")
+        self.socket = os.path.join(self.directory, "socket")
+        self.arguments = arguments
+        self.process = None
+
+    def url(self, userinfo=""):
+        return f"unix://{userinfo}{self.socket}"
+
+    def answers(self):
+        with socket.socket(socket.AF_UNIX) as connection:
+            try:
+                connection.connect(self.socket)
+                connection.sendall(b"PING\r\n")
+                return connection.recv(1) in (b"+", b"-")  # PONG, or that it wants a password
+            except OSError:
+                return False
+
+    def start(self):
+        command = [SERVER, "--port", "0", "--unixsocket", self.socket, "--save", "",
+                   "--dir", self.directory, "--logfile", "log", *self.arguments]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        try:
+            eventually(self.answers, "the server answers")
+        except AssertionError:
+            self.stop()
+            raise
+        return self
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def proceed(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def stop(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Belay:
+    """A belay process without a terminal, as from cron or a service manager."""
+
+    def __init__(self, *arguments, url, env=None, **how):
+        environment = {"PATH": os.environ["PATH"], "BELAY_URL": url, **(env or {})}
+        how.setdefault("stdin", subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            [BELAY, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True, **how)
+        self.pid = self.process.pid
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def finish(self, limit=LIMIT):
+        """(exit code, stdout, stderr); names may be any bytes, so text is decoded leniently."""
+        try:
+            out, err = self.process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired as late:
+            raise AssertionError(f"belay did not end: {late.stdout!r}, {late.stderr!r}") from None
+        return self.process.returncode, out.decode(), err.decode()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()  # unread: what a failed test left behind may hold the other end
+
+
+class Terminal:
+    """A program on a pseudo-terminal, with that as its controlling terminal."""
+
+    def __init__(self, command, env):
+        self.shown = ""
+        self.status = None
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe(command[0], command, env)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def read(self, timeout):
+        """Takes in what is shown; False at its end."""
+        if not select.select([self.fd], [], [], timeout)[0]:
+            return True
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:
+            data = b""
+        self.shown += data.decode(errors="replace")
+        return bool(data)
+
+    def expect(self, pattern, limit=LIMIT):
+        """Reads until the pattern is shown, and forgets all up to its end."""
+        deadline = time.monotonic() + limit
+        while not (found := re.search(pattern, self.shown)):
+            open_still = self.read(0.1)
+            if time.monotonic() > deadline or (not open_still and not re.search(pattern, self.shown)):
+                raise AssertionError(f"{pattern!r} was not shown, but {self.shown!r}")
+        before, self.shown = self.shown[:found.start()], self.shown[found.end():]
+        return before + found.group(0)
+
+    def exit_code(self, limit=LIMIT):
+        deadline = time.monotonic() + limit
+        while self.read(0.05) and time.monotonic() < deadline:
+            pass
+        eventually(self.ended, "the program on the terminal ends", limit)
+        return os.waitstatus_to_exitcode(self.status)
+
+    def ended(self):
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.status = status if pid else None
+        return self.status is not None
+
+    def close(self):
+        if not self.ended():
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+def parse_lines(text):
+    return [json.loads(line) for line in text.splitlines()]

@@ -1,0 +1,65 @@
+// Assertions and waiting. A check that fails says where and ends the process; the driver, or the
+// test that started the process, sees that. A wait polls until its limit, which BELAY_TEST_SCALE
+// multiplies. Every status that a check expected and got is noted for the driver.
+#pragma once
+
+#include <belay/belay.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// How long anything may take that happens sooner or later, before scaling.
+enum { kLimitMs = 20000 };
+
+// Milliseconds of the monotonic clock.
+int64_t now_ms(void);
+// `ms` times BELAY_TEST_SCALE.
+int64_t scaled(int64_t ms);
+// Gives others the processor for about a millisecond.
+void nap(void);
+
+// Names the statuses that were seen; the driver shares it among all processes.
+enum { kSeenSize = 128 };
+
+void share_seen_statuses(void);
+bool status_was_seen(int32_t status);
+
+_Noreturn void fail_check(const char* file, int line, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
+void check_int(const char* file, int line, const char* text, int64_t expected, int64_t actual);
+void check_text(const char* file, int line, const char* text, const char* part, const char* whole);
+void check_status(const char* file, int line, const char* text, int32_t expected, int32_t actual);
+int64_t check_granted(const char* file, int line, const char* text, int64_t hold);
+void check_refused(const char* file, int line, const char* text, int32_t expected, int64_t actual);
+
+#define FAIL(...) fail_check(__FILE__, __LINE__, __VA_ARGS__)
+#define CHECK(condition) ((condition) ? (void)0 : FAIL("not so: %s", #condition))
+#define CHECK_INT(expected, actual) check_int(__FILE__, __LINE__, #actual, (expected), (actual))
+// `whole` contains `part`.
+#define CHECK_TEXT(part, whole) check_text(__FILE__, __LINE__, #whole, (part), (whole))
+// The call answers this status.
+#define CHECK_STATUS(expected, call) check_status(__FILE__, __LINE__, #call, (expected), (call))
+// The blocking acquire returns a hold, which is the value; or minus this status.
+#define GRANTED(call) check_granted(__FILE__, __LINE__, #call, (call))
+#define REFUSED(expected, call) check_refused(__FILE__, __LINE__, #call, (expected), (call))
+
+// Waits until the condition is so.
+#define EVENTUALLY(condition)                                                       \
+  do {                                                                              \
+    const int64_t give_up_at_ = now_ms() + scaled(kLimitMs);                        \
+    while (!(condition)) {                                                          \
+      if (now_ms() > give_up_at_) {                                                 \
+        FAIL("not so within %lld ms: %s", (long long)scaled(kLimitMs), #condition); \
+      }                                                                             \
+      nap();                                                                        \
+    }                                                                               \
+  } while (0)
+
+// The condition stays so for a while.
+#define STAYS(duration_ms, condition)                    \
+  do {                                                   \
+    const int64_t enough_at_ = now_ms() + (duration_ms); \
+    while (now_ms() < enough_at_) {                      \
+      CHECK(condition);                                  \
+      nap();                                             \
+    }                                                    \
+  } while (0)

@@ -1,0 +1,275 @@
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kMaxWords = 32, kReplySize = 65536 };
+
+static struct sockaddr_in local(uint16_t port) {
+  struct sockaddr_in address = {0};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+uint16_t free_port(void) {
+  static unsigned salt;
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    const unsigned mixed =
+        ((unsigned)getpid() * 2654435761U) ^ ((unsigned)now_ms() * 40503U) ^ (++salt * 7919U);
+    const uint16_t port = (uint16_t)(12000 + mixed % 20000);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int yes = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    const struct sockaddr_in address = local(port);
+    const bool is_free = bind(fd, (const struct sockaddr*)&address, sizeof address) == 0;
+    close(fd);
+    if (is_free) {
+      return port;
+    }
+  }
+  FAIL("no port of 127.0.0.1 is free");
+}
+
+void server_prepare(Server* server, const char* program, const char* directory) {
+  memset(server, 0, sizeof *server);
+  server->program = program;
+  snprintf(server->directory, sizeof server->directory, "%s", directory);
+  server->port = free_port();
+  snprintf(server->url, sizeof server->url, "redis://127.0.0.1:%d", server->port);
+  snprintf(server->unix_url, sizeof server->unix_url, "unix://%s/socket", server->directory);
+}
+
+static _Noreturn void run_server(const Server* server) {
+  char port[16];
+  char path[96];
+  snprintf(port, sizeof port, "%d", server->port);
+  snprintf(path, sizeof path, "%s/socket", server->directory);
+  const char* words[kMaxWords] = {server->program,
+                                  "--port",
+                                  port,
+                                  "--bind",
+                                  "127.0.0.1",
+                                  "--unixsocket",
+                                  path,
+                                  "--save",
+                                  "",
+                                  "--appendonly",
+                                  "no",
+                                  "--dir",
+                                  server->directory,
+                                  "--logfile",
+                                  "log",
+                                  "--databases",
+                                  "4"};
+  int count = 17;
+  for (int i = 0; server->options[i] != NULL; ++i) {
+    words[count++] = server->options[i];
+  }
+  execvp(server->program, (char* const*)words);
+  _exit(127);
+}
+
+static int dial(const Server* server) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const struct sockaddr_in address = local(server->port);
+  if (connect(fd, (const struct sockaddr*)&address, sizeof address) != 0) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+static bool answers(const Server* server) {
+  const int fd = dial(server);
+  if (fd >= 0) {
+    close(fd);
+  } else {
+    // It may have found its port taken.
+    CHECK(waitpid(server->pid, NULL, WNOHANG) == 0);
+  }
+  return fd >= 0;
+}
+
+void server_start(Server* server) {
+  const pid_t parent = getpid();
+  server->pid = fork();
+  CHECK(server->pid >= 0);
+  if (server->pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+      _exit(1);
+    }
+    run_server(server);
+  }
+  EVENTUALLY(answers(server));
+}
+
+void server_kill(Server* server) {
+  kill(server->pid, SIGKILL);
+  waitpid(server->pid, NULL, 0);
+  server->pid = 0;
+}
+
+void server_pause(Server* server) {
+  kill(server->pid, SIGSTOP);
+  int status = 0;
+  waitpid(server->pid, &status, WUNTRACED);
+  CHECK(WIFSTOPPED(status));
+}
+
+void server_continue(Server* server) {
+  kill(server->pid, SIGCONT);
+}
+
+// ---- Commands
+
+static void send_words(int fd, const char* const* words, int count) {
+  char bytes[4096];
+  size_t size = (size_t)snprintf(bytes, sizeof bytes, "*%d\r\n", count);
+  for (int i = 0; i < count; ++i) {
+    size += (size_t)snprintf(bytes + size, sizeof bytes - size, "$%zu\r\n%s\r\n", strlen(words[i]),
+                             words[i]);
+    CHECK(size < sizeof bytes);
+  }
+  CHECK(send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size);
+}
+
+static void append(char* text, const char* more, size_t size) {
+  const size_t length = strlen(text);
+  CHECK(length + size + 2 < kReplySize);
+  memcpy(text + length, more, size);
+  text[length + size] = '\0';
+}
+
+// Reads one reply, arrays with their elements.
+static void read_reply(FILE* stream, char* text) {
+  char line[1024];
+  CHECK(fgets(line, sizeof line, stream) != NULL);
+  const long number = strtol(line + 1, NULL, 10);
+  const size_t length = strcspn(line, "\r\n");
+  if (line[0] == '*') {
+    for (long i = 0; i < number; ++i) {
+      if (i > 0) {
+        append(text, "\n", 1);
+      }
+      read_reply(stream, text);
+    }
+  } else if (line[0] == '$' && number >= 0) {
+    char* bytes = malloc((size_t)number + 2);
+    CHECK(bytes != NULL && fread(bytes, 1, (size_t)number + 2, stream) == (size_t)number + 2);
+    append(text, bytes, (size_t)number);
+    free(bytes);
+  } else if (line[0] == '-') {
+    append(text, line, length);
+  } else if (line[0] != '$') {
+    append(text, line + 1, length - 1);
+  }
+}
+
+static const char* ask(const Server* server, const char* first, va_list rest) {
+  static char text[kReplySize];
+  const char* words[kMaxWords];
+  int count = 0;
+  for (const char* word = first; word != NULL; word = va_arg(rest, const char*)) {
+    CHECK(count < kMaxWords);
+    words[count++] = word;
+  }
+  const int fd = dial(server);
+  CHECK(fd >= 0);
+  const struct timeval limit = {.tv_sec = scaled(kLimitMs) / 1000};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  send_words(fd, words, count);
+  FILE* stream = fdopen(fd, "r");
+  CHECK(stream != NULL);
+  text[0] = '\0';
+  read_reply(stream, text);
+  fclose(stream);
+  return text;
+}
+
+const char* server_ask(const Server* server, const char* word, ...) {
+  va_list rest;
+  va_start(rest, word);
+  const char* reply = ask(server, word, rest);
+  va_end(rest);
+  return reply;
+}
+
+void server_tell(const Server* server, const char* word, ...) {
+  va_list rest;
+  va_start(rest, word);
+  const char* reply = ask(server, word, rest);
+  va_end(rest);
+  if (strcmp(reply, "OK") != 0) {
+    FAIL("the server answered %s with '%s'", word, reply);
+  }
+}
+
+void server_cut_clients(const Server* server) {
+  server_ask(server, "CLIENT", "KILL", "TYPE", "normal", NULL);
+  // A connection with a subscription counts as this type.
+  server_ask(server, "CLIENT", "KILL", "TYPE", "pubsub", NULL);
+}
+
+int server_connections(const Server* server) {
+  int count = 0;
+  for (const char* found = server_ask(server, "CLIENT", "LIST", NULL);
+       (found = strstr(found, "name=belay ")) != NULL; ++found) {
+    ++count;
+  }
+  return count;
+}
+
+// ---- What is no server
+
+static _Noreturn void run_fake(int listener, const char* answer) {
+  for (;;) {
+    const int fd = accept(listener, NULL, NULL);
+    char bytes[4096];
+    if (fd >= 0 && read(fd, bytes, sizeof bytes) > 0 && answer[0] != '\0') {
+      if (write(fd, answer, strlen(answer)) < 0) {
+        _exit(1);
+      }
+      while (read(fd, bytes, sizeof bytes) > 0) {
+      }
+      close(fd);
+    }
+  }
+}
+
+const char* fake_server(const char* answer) {
+  static char url[64];
+  const uint16_t port = free_port();
+  const struct sockaddr_in address = local(port);
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  CHECK(bind(listener, (const struct sockaddr*)&address, sizeof address) == 0);
+  CHECK(listen(listener, 16) == 0);
+  const pid_t pid = fork();
+  CHECK(pid >= 0);
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    run_fake(listener, answer);
+  }
+  close(listener);
+  snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
+  return url;
+}

@@ -1,0 +1,113 @@
+// What the tests share: the table of tests, further processes and the line to them, and short ways
+// to make clients and requests and to take events.
+#pragma once
+
+#include <belay/belay.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "check.h"
+#include "server.h"
+
+// A test runs in a process of its own, with a server of its own.
+typedef struct Test {
+  const char* name;  // a sentence
+  void (*run)(Server* server);
+} Test;
+
+// One table a file; a table ends with a NULL name.
+extern const Test turn_tests[];
+extern const Test hold_tests[];
+extern const Test query_tests[];
+extern const Test async_tests[];
+extern const Test fault_tests[];
+extern const Test host_tests[];
+extern const Test refusal_tests[];
+extern const Test misuse_tests[];
+
+// ---- Processes
+
+// Numbers go through it, in both directions.
+typedef struct Line {
+  int in;
+  int out;
+} Line;
+
+typedef struct Child {
+  pid_t pid;
+  Line line;
+} Child;
+
+typedef void ChildBody(Server* server, const Line* parent, int64_t argument);
+
+// Runs the body in a process of its own, which ends with the test's. Best before the test makes its
+// first client: the thread sanitizer knows no threads of a child whose parent had some.
+Child child_start(Server* server, ChildBody* body, int64_t argument);
+// Waits for its end, which must be an orderly one.
+void child_end(const Child* child);
+void child_kill(const Child* child);
+void child_pause(const Child* child);
+void child_continue(const Child* child);
+
+void say(const Line* line, int64_t number);
+// The next number; fails the test where none comes.
+int64_t hear(const Line* line);
+// True if nothing has been said.
+bool is_silent(const Line* line);
+
+// Zeroed memory that children share.
+void* shared_memory(int64_t size);
+
+// ---- Clients
+
+typedef struct ClientSetup {
+  const char* url;
+  const char* user;
+  const char* password;
+  const char* label;
+  const char* prefix;
+  int64_t watchdog_lease_ms;
+  int64_t request_timeout_ms;
+  int64_t max_hold_ms;
+  int64_t max_pending;
+  int32_t log_level;
+} ClientSetup;
+
+// A client with these options, and the default where one is NULL or 0.
+belay_client* client_of(const ClientSetup* setup);
+#define CLIENT(...) client_of(&(const ClientSetup){__VA_ARGS__})
+
+typedef struct RequestSetup {
+  const char* name;
+  int64_t name_size;  // 0: it ends with NUL
+  int64_t lease_ms;
+  int64_t owner;
+  int64_t max_hold_ms;
+  int32_t notify;
+} RequestSetup;
+
+belay_request* request_of(const RequestSetup* setup);
+#define REQUEST(...) request_of(&(const RequestSetup){__VA_ARGS__})
+
+// One acquire with such a request.
+int64_t acquire_as(belay_client* client, int64_t wait_ms, const RequestSetup* setup);
+#define ACQUIRE(client, wait_ms, ...) \
+  acquire_as((client), (wait_ms), &(const RequestSetup){__VA_ARGS__})
+int32_t submit_as(belay_client* client, int64_t tag, int64_t wait_ms, const RequestSetup* setup);
+#define SUBMIT(client, tag, wait_ms, ...) \
+  submit_as((client), (tag), (wait_ms), &(const RequestSetup){__VA_ARGS__})
+
+// How many clients wait for a name, as the server knows it.
+int64_t waiters_of(belay_client* client, const char* name);
+// True if somebody holds it.
+bool is_held(belay_client* client, const char* name);
+
+// Takes the next event, which must be of this kind, tag and status.
+belay_event* check_event(const char* file, int line, belay_client* client, int32_t kind,
+                         int64_t tag, int32_t status);
+#define EVENT(client, kind, tag, status) \
+  check_event(__FILE__, __LINE__, (client), (kind), (tag), (status))
+// The same where nothing else is of interest; gives its hold.
+#define TAKE(client, kind, tag, status) event_end(EVENT(client, kind, tag, status))
+int64_t event_end(belay_event* event);

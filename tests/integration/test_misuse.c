@@ -1,0 +1,629 @@
+// Bad input: each changes nothing, answers a status of the class MISUSE, and a text that names what
+// was wrong.
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support.h"
+
+static const int64_t kBeyondIds = (int64_t)1 << 53;
+
+// Options after one failed setter; frees them.
+static void check_option(belay_options* options, int32_t expected, int32_t actual,
+                         const char* part) {
+  CHECK_STATUS(expected, actual);
+  CHECK_INT(BELAY_CLASS_MISUSE, belay_status_class(actual));
+  CHECK_TEXT(part, belay_options_error(options));
+  CHECK(belay_client_new(options) == NULL);
+  CHECK_TEXT(part, belay_options_error(options));
+  belay_options_free(options);
+}
+
+// A setter with a value that it refuses.
+#define BAD_OPTION(setter, value, part)                                              \
+  do {                                                                               \
+    belay_options* options_ = belay_options_new();                                   \
+    check_option(options_, BELAY_INVALID_ARGUMENT, setter(options_, (value)), part); \
+  } while (0)
+
+#define GOOD_OPTION(setter, value)                         \
+  do {                                                     \
+    belay_options* options_ = belay_options_new();         \
+    CHECK_STATUS(BELAY_OK, setter(options_, (value)));     \
+    CHECK(strcmp("", belay_options_error(options_)) == 0); \
+    belay_options_free(options_);                          \
+  } while (0)
+
+static void test_numbers_of_options(Server* server) {
+  (void)server;
+  BAD_OPTION(belay_options_set_watchdog_lease_ms, 99, "99");
+  BAD_OPTION(belay_options_set_watchdog_lease_ms, 86400001, "86400001");
+  BAD_OPTION(belay_options_set_watchdog_lease_ms, 0, "0");
+  BAD_OPTION(belay_options_set_watchdog_lease_ms, INT64_MIN, "-9223372036854775808");
+  GOOD_OPTION(belay_options_set_watchdog_lease_ms, 100);
+  GOOD_OPTION(belay_options_set_watchdog_lease_ms, 86400000);
+  BAD_OPTION(belay_options_set_request_timeout_ms, 9, "9");
+  BAD_OPTION(belay_options_set_request_timeout_ms, 3600001, "3600001");
+  BAD_OPTION(belay_options_set_request_timeout_ms, -1, "-1");
+  GOOD_OPTION(belay_options_set_request_timeout_ms, 10);
+  GOOD_OPTION(belay_options_set_request_timeout_ms, 3600000);
+  BAD_OPTION(belay_options_set_max_hold_ms, 99, "99");
+  BAD_OPTION(belay_options_set_max_hold_ms, -5, "-5");
+  BAD_OPTION(belay_options_set_max_hold_ms, 2592000001, "2592000001");
+  GOOD_OPTION(belay_options_set_max_hold_ms, 0);
+  GOOD_OPTION(belay_options_set_max_hold_ms, 100);
+  GOOD_OPTION(belay_options_set_max_hold_ms, 2592000000);
+  BAD_OPTION(belay_options_set_max_pending, 0, "0");
+  BAD_OPTION(belay_options_set_max_pending, 10000001, "10000001");
+  GOOD_OPTION(belay_options_set_max_pending, 1);
+  GOOD_OPTION(belay_options_set_max_pending, 10000000);
+  BAD_OPTION(belay_options_set_log_level, -1, "-1");
+  BAD_OPTION(belay_options_set_log_level, 5, "5");
+  GOOD_OPTION(belay_options_set_log_level, BELAY_LOG_NONE);
+  GOOD_OPTION(belay_options_set_log_level, BELAY_LOG_DEBUG);
+}
+
+static void test_texts_of_options(Server* server) {
+  (void)server;
+  char long_text[66];
+  memset(long_text, 'x', 65);
+  long_text[65] = '\0';
+  BAD_OPTION(belay_options_set_label, long_text, long_text);
+  BAD_OPTION(belay_options_set_prefix, long_text, long_text);
+  BAD_OPTION(belay_options_set_prefix, "", "prefix");
+  BAD_OPTION(belay_options_set_prefix, "a{b", "a{b");
+  BAD_OPTION(belay_options_set_prefix, "a}b", "a}b");
+  BAD_OPTION(belay_options_set_password_file, "/no/such/file", "/no/such/file");
+  BAD_OPTION(belay_options_set_url, NULL, "url");
+  BAD_OPTION(belay_options_set_user, NULL, "user");
+  BAD_OPTION(belay_options_set_password, NULL, "password");
+  BAD_OPTION(belay_options_set_password_file, NULL, "password_file");
+  BAD_OPTION(belay_options_set_label, NULL, "label");
+  BAD_OPTION(belay_options_set_prefix, NULL, "prefix");
+  long_text[64] = '\0';
+  GOOD_OPTION(belay_options_set_label, long_text);
+  GOOD_OPTION(belay_options_set_prefix, long_text);
+  GOOD_OPTION(belay_options_set_label, "");
+}
+
+static void test_null_options(Server* server) {
+  (void)server;
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_url(NULL, "redis://h"));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_user(NULL, "u"));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_password(NULL, "p"));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_password_file(NULL, "p"));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_label(NULL, "l"));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_prefix(NULL, "p"));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_watchdog_lease_ms(NULL, 1000));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_request_timeout_ms(NULL, 1000));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_max_hold_ms(NULL, 1000));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_max_pending(NULL, 1000));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_log_level(NULL, 1));
+  CHECK(strlen(belay_options_error(NULL)) > 0);
+  CHECK(belay_client_new(NULL) == NULL);
+  belay_options_free(NULL);
+}
+
+static void test_first_error_sticks(Server* server) {
+  belay_options* options = belay_options_new();
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_max_pending(options, -77));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_options_set_max_pending(options, -88));
+  CHECK_STATUS(BELAY_OK, belay_options_set_max_pending(options, 100));
+  CHECK_STATUS(BELAY_OK, belay_options_set_url(options, server->url));
+  CHECK_TEXT("-77", belay_options_error(options));
+  CHECK(belay_client_new(options) == NULL);
+  CHECK_TEXT("-77", belay_options_error(options));
+  belay_options_free(options);
+  belay_client* client = CLIENT(.url = server->url);
+  belay_request* request = REQUEST(.name = "a");
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_lease_ms(request, 99));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_lease_ms(request, 98));
+  CHECK_STATUS(BELAY_OK, belay_request_set_lease_ms(request, 1000));
+  CHECK_TEXT("99", belay_request_error(request));
+  belay_event* why = NULL;
+  REFUSED(BELAY_INVALID_ARGUMENT, belay_acquire(client, request, 0, &why));
+  CHECK_TEXT("99", belay_event_message(why));
+  belay_event_free(why);
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_submit_acquire(client, 1, request, 0));
+  belay_request_free(request);
+  belay_client_free(client);
+}
+
+static void test_options_after_use(Server* server) {
+  belay_options* options = belay_options_new();
+  CHECK_STATUS(BELAY_OK, belay_options_set_url(options, server->url));
+  belay_client* one = belay_client_new(options);
+  belay_client* two = belay_client_new(options);
+  CHECK(one != NULL && two != NULL && one != two);
+  CHECK_STATUS(BELAY_ALREADY_USED, belay_options_set_url(options, "redis://elsewhere"));
+  CHECK_STATUS(BELAY_ALREADY_USED, belay_options_set_label(options, "l"));
+  CHECK_STATUS(BELAY_ALREADY_USED, belay_options_set_watchdog_lease_ms(options, 1000));
+  CHECK_TEXT("url", belay_options_error(options));
+  belay_options_free(options);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(one, NULL));
+  CHECK_STATUS(BELAY_OK, belay_client_ping(two, NULL));
+  belay_client_free(one);
+  belay_client_free(two);
+}
+
+// ---- URLs
+
+static void check_url(const char* url, int32_t expected, const char* part) {
+  belay_options* options = belay_options_new();
+  const int32_t status = belay_options_set_url(options, url);
+  if (status != expected) {
+    FAIL("URL '%s' answered %s '%s'", url, belay_status_name(status), belay_options_error(options));
+  }
+  if (status == BELAY_OK) {
+    CHECK(strcmp("", belay_options_error(options)) == 0);
+    belay_options_free(options);
+  } else {
+    check_option(options, expected, status, part);
+  }
+}
+
+static void test_good_urls(Server* server) {
+  (void)server;
+  const char* const urls[] = {"redis://localhost",       "redis://localhost:6379",
+                              "redis://localhost/",      "redis://localhost:1/15",
+                              "redis://:pass@h",         "redis://user:pass@h:7",
+                              "redis://user@h",          "redis://u%20x:p%40%3A%2F@h/0",
+                              "redis://[::1]",           "redis://[::1]:6380/2",
+                              "redis://127.0.0.1:65535", "unix:///tmp/socket",
+                              "unix:///tmp/socket?db=3", "unix://user:pass@/tmp/socket",
+                              "unix:///tmp/with%20space"};
+  for (size_t i = 0; i < sizeof urls / sizeof urls[0]; ++i) {
+    check_url(urls[i], BELAY_OK, "");
+  }
+}
+
+static void test_malformed_urls(Server* server) {
+  (void)server;
+
+  static const struct {
+    const char* url;
+    const char* part;
+  } kUrls[] = {{"", "''"},
+               {"localhost", "localhost"},
+               {"localhost:6379", "localhost:6379"},
+               {"redis:/localhost", "redis:/localhost"},
+               {"redis://h:", "''"},
+               {"redis://h:0", "'0'"},
+               {"redis://h:65536", "65536"},
+               {"redis://h:-1", "-1"},
+               {"redis://h:+1", "+1"},
+               {"redis://h: 1", "' 1'"},
+               {"redis://h:1x", "1x"},
+               {"redis://h:99999999999", "99999999999"},
+               {"redis://h:1:2", "1:2"},
+               {"redis://::1", "bracket"},
+               {"redis://[::1", "bracket"},
+               {"redis://[]", "[]"},
+               {"redis://[::1]x", "[::1]x"},
+               {"redis://h/x", "'x'"},
+               {"redis://h/-1", "-1"},
+               {"redis://h/1/2", "1/2"},
+               {"redis://h/99999999999", "99999999999"},
+               {"redis://h?timeout=5", "timeout"},
+               {"redis://h/0?db=1", "db"},
+               {"redis://h?", "parameter"},
+               {"redis://%zz", "%zz"},
+               {"redis://%", "%"},
+               {"redis://a%00b", "%00"},
+               {"redis://u%zz:p@h", "%"},
+               {"redis://u:%4@h", "%"},
+               {"unix://", "path"},
+               {"unix:///", "path"},
+               {"unix://relative/socket", "path"},
+               {"unix:///tmp/socket?db=x", "'x'"},
+               {"unix:///tmp/socket?db=", "''"},
+               {"unix:///tmp/socket?mode=7", "mode"}};
+
+  for (size_t i = 0; i < sizeof kUrls / sizeof kUrls[0]; ++i) {
+    check_url(kUrls[i].url, BELAY_INVALID_ARGUMENT, kUrls[i].part);
+  }
+  char long_path[200] = "unix:///";
+  memset(long_path + strlen(long_path), 'x', 150);
+  check_url(long_path, BELAY_INVALID_ARGUMENT, "151");
+}
+
+static void test_unsupported_urls(Server* server) {
+  (void)server;
+  check_url("rediss://h", BELAY_UNSUPPORTED_URL, "rediss");
+  check_url("rediss://user:pass@h:6379/0", BELAY_UNSUPPORTED_URL, "rediss");
+  check_url("valkey://h", BELAY_UNSUPPORTED_URL, "valkey");
+  check_url("http://h", BELAY_UNSUPPORTED_URL, "http");
+  check_url("redis+sentinel://h/name", BELAY_UNSUPPORTED_URL, "redis+sentinel");
+  check_url("redis://h1,h2", BELAY_UNSUPPORTED_URL, "list");
+  check_url("redis://h1:1,h2:2/0", BELAY_UNSUPPORTED_URL, "list");
+  check_url("redis://u:p@h1:1,h2:2", BELAY_UNSUPPORTED_URL, "list");
+}
+
+static void test_urls_hide_passwords(Server* server) {
+  (void)server;
+  const char* const urls[] = {"redis://user:hush@h:port",
+                              "redis://:hush@h:99999",
+                              "redis://:hush@h?x=1",
+                              "redis://:hush@h/db",
+                              "redis://:hush@h1,h2",
+                              "redis://user:hu/hush@h:0",
+                              "redis://user:a@hush@h:0",
+                              "redis://user:hush%zz@h",
+                              "redis://:what?hush@h",
+                              "redis://:what?hush=1@h",
+                              "redis://:what?x@y:hush@h",
+                              "rediss://user:hush@h",
+                              "rediss://:what?hush@h",
+                              "unix://user:hush@relative",
+                              "unix://:hush@/tmp/socket?db=x",
+                              "unix://:what?hush@/tmp/socket",
+                              "redis:user:hush@h",
+                              "user:hush@h"};
+  for (size_t i = 0; i < sizeof urls / sizeof urls[0]; ++i) {
+    belay_options* options = belay_options_new();
+    const int32_t status = belay_options_set_url(options, urls[i]);
+    CHECK_INT(BELAY_CLASS_MISUSE, belay_status_class(status));
+    CHECK(strlen(belay_options_error(options)) > 0);
+    if (strstr(belay_options_error(options), "hush") != NULL) {
+      FAIL("URL '%s' shows its password: %s", urls[i], belay_options_error(options));
+    }
+    belay_options_free(options);
+  }
+}
+
+static void test_environment(Server* server) {
+  (void)server;
+  setenv("BELAY_URL", "redis://:hush@h:99999", 1);
+  belay_options* options = belay_options_new();
+  CHECK(belay_client_new(options) == NULL);
+  CHECK_TEXT("BELAY_URL", belay_options_error(options));
+  CHECK_TEXT("99999", belay_options_error(options));
+  CHECK(strstr(belay_options_error(options), "hush") == NULL);
+  belay_options_free(options);
+  unsetenv("BELAY_URL");
+  setenv("BELAY_LOG", "loud", 1);
+  options = belay_options_new();
+  CHECK(belay_client_new(options) == NULL);
+  CHECK_TEXT("loud", belay_options_error(options));
+  belay_options_free(options);
+}
+
+// ---- Requests
+
+// A setter with a value that it refuses.
+#define BAD_REQUEST(call, part)                             \
+  do {                                                      \
+    belay_request* request = belay_request_new(BELAY_LOCK); \
+    CHECK_STATUS(BELAY_INVALID_ARGUMENT, call);             \
+    CHECK_TEXT(part, belay_request_error(request));         \
+    belay_request_free(request);                            \
+  } while (0)
+
+static void test_requests(Server* server) {
+  (void)server;
+  char long_name[1026];
+  memset(long_name, 'n', sizeof long_name - 1);
+  long_name[1025] = '\0';
+  BAD_REQUEST(belay_request_add_name(request, NULL, -1), "NULL");
+  BAD_REQUEST(belay_request_add_name(request, "", -1), "0");
+  BAD_REQUEST(belay_request_add_name(request, "a", 0), "0");
+  BAD_REQUEST(belay_request_add_name(request, "a", -2), "-2");
+  BAD_REQUEST(belay_request_add_name(request, long_name, -1), "1025");
+  BAD_REQUEST(belay_request_add_name(request, long_name, 1025), "1025");
+  BAD_REQUEST(belay_request_set_lease_ms(request, 99), "99");
+  BAD_REQUEST(belay_request_set_lease_ms(request, 86400001), "86400001");
+  BAD_REQUEST(belay_request_set_lease_ms(request, -1), "-1");
+  BAD_REQUEST(belay_request_set_owner(request, -1), "-1");
+  BAD_REQUEST(belay_request_set_owner(request, kBeyondIds), "9007199254740992");
+  BAD_REQUEST(belay_request_set_max_hold_ms(request, 99), "99");
+  BAD_REQUEST(belay_request_set_max_hold_ms(request, 2592000001), "2592000001");
+  BAD_REQUEST(belay_request_set_notify(request, 2), "2");
+  BAD_REQUEST(belay_request_set_notify(request, -1), "-1");
+  belay_request* request = REQUEST(.name = "a");
+  CHECK(strcmp("", belay_request_error(request)) == 0);
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_add_name(request, "second", -1));
+  CHECK_TEXT("second", belay_request_error(request));
+  belay_request_free(request);
+  CHECK(belay_request_new(0) == NULL);
+  CHECK(belay_request_new(2) == NULL);
+  CHECK(belay_request_new(-1) == NULL);
+}
+
+static void test_null_request(Server* server) {
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_add_name(NULL, "a", -1));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_lease_ms(NULL, 1000));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_owner(NULL, 1));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_max_hold_ms(NULL, 1000));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_notify(NULL, 1));
+  CHECK(strlen(belay_request_error(NULL)) > 0);
+  belay_request_free(NULL);
+  belay_client* client = CLIENT(.url = server->url);
+  belay_event* why = NULL;
+  REFUSED(BELAY_INVALID_ARGUMENT, belay_acquire(client, NULL, 0, &why));
+  CHECK_TEXT("NULL", belay_event_message(why));
+  belay_event_free(why);
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_submit_acquire(client, 1, NULL, 0));
+  belay_client_free(client);
+}
+
+static void test_request_after_use(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  belay_request* request = REQUEST(.name = "a");
+  const int64_t hold = GRANTED(belay_acquire(client, request, 0, NULL));
+  CHECK_STATUS(BELAY_ALREADY_USED, belay_request_set_lease_ms(request, 1000));
+  CHECK_STATUS(BELAY_ALREADY_USED, belay_request_set_owner(request, 1));
+  CHECK_STATUS(BELAY_ALREADY_USED, belay_request_set_max_hold_ms(request, 1000));
+  CHECK_STATUS(BELAY_ALREADY_USED, belay_request_set_notify(request, 1));
+  CHECK_STATUS(BELAY_ALREADY_USED, belay_request_add_name(request, "b", -1));
+  CHECK_TEXT("lease_ms", belay_request_error(request));
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  belay_request_free(request);
+  request = REQUEST(.name = "a");
+  CHECK_STATUS(BELAY_OK, belay_submit_acquire(client, 1, request, 0));
+  CHECK_STATUS(BELAY_ALREADY_USED, belay_request_set_lease_ms(request, 1000));
+  TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  belay_request_free(request);
+  belay_client_free(client);
+}
+
+static void test_request_without_a_name(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  belay_request* request = belay_request_new(BELAY_LOCK);
+  belay_event* why = NULL;
+  REFUSED(BELAY_INVALID_ARGUMENT, belay_acquire(client, request, 0, &why));
+  CHECK_TEXT("name", belay_event_message(why));
+  belay_event_free(why);
+  CHECK_STATUS(BELAY_OK, belay_request_add_name(request, "a", -1));
+  GRANTED(belay_acquire(client, request, 0, NULL));
+  belay_request_free(request);
+  belay_client_free(client);
+}
+
+// ---- Calls
+
+static void check_call(int32_t expected, int64_t answer, belay_event** why, const char* part) {
+  CHECK_STATUS(expected, (int32_t)(answer < 0 ? -answer : answer));
+  CHECK(*why != NULL);
+  CHECK_STATUS(expected, belay_event_status(*why));
+  CHECK_TEXT(part, belay_event_message(*why));
+  CHECK_INT(0, belay_event_hold(*why));
+  belay_event_free(*why);
+  *why = NULL;
+}
+
+static void test_null_client(Server* server) {
+  (void)server;
+  belay_event* why = NULL;
+  belay_request* request = REQUEST(.name = "a");
+  const int32_t bad = BELAY_INVALID_ARGUMENT;
+  check_call(bad, belay_lock(NULL, "a", -1, 0, &why), &why, "client");
+  check_call(bad, belay_acquire(NULL, request, 0, &why), &why, "client");
+  check_call(bad, belay_release_why(NULL, 1, &why), &why, "client");
+  check_call(bad, belay_extend(NULL, 1, 1000, &why), &why, "client");
+  check_call(bad, belay_verify(NULL, 1, &why), &why, "client");
+  check_call(bad, belay_inspect(NULL, "a", -1, &why), &why, "client");
+  check_call(bad, belay_break(NULL, "a", -1, 0, &why), &why, "client");
+  check_call(bad, belay_list(NULL, "*", 1, &why), &why, "client");
+  check_call(bad, belay_client_ping(NULL, &why), &why, "client");
+  CHECK_STATUS(bad, belay_release(NULL, 1));
+  CHECK_STATUS(bad, belay_submit_acquire(NULL, 1, request, 0));
+  CHECK_STATUS(bad, belay_submit_release(NULL, 1, 1));
+  CHECK_STATUS(bad, belay_submit_extend(NULL, 1, 1, 1000));
+  CHECK_STATUS(bad, belay_submit_verify(NULL, 1, 1));
+  CHECK_STATUS(bad, belay_submit_inspect(NULL, 1, "a", -1));
+  CHECK_STATUS(bad, belay_submit_break(NULL, 1, "a", -1, 0));
+  CHECK_STATUS(bad, belay_submit_list(NULL, 1, "*", 1));
+  CHECK_STATUS(bad, belay_submit_ping(NULL, 1));
+  CHECK_STATUS(bad, belay_cancel(NULL, 1));
+  CHECK_STATUS(bad, belay_client_shutdown(NULL));
+  CHECK_STATUS(bad, belay_hold_abandon(NULL, 1));
+  CHECK_INT(-bad, belay_hold_state(NULL, 1));
+  CHECK_INT(-bad, belay_hold_remaining_ms(NULL, 1));
+  CHECK_INT(-bad, belay_hold_fence(NULL, 1, 0));
+  CHECK_INT(-1, belay_client_fd(NULL));
+  CHECK(belay_next(NULL, -1) == NULL);
+  belay_client_free(NULL);
+  belay_request_free(request);
+}
+
+static void test_bad_names(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  char long_name[1026];
+  memset(long_name, 'n', sizeof long_name - 1);
+  long_name[1025] = '\0';
+
+  const struct {
+    const char* name;
+    int64_t size;
+    const char* part;
+  } names[] = {{NULL, -1, "NULL"},      {NULL, 3, "NULL"},         {"", -1, "0 bytes"},
+               {"a", 0, "0 bytes"},     {"a", -2, "-2"},           {"a", INT64_MIN, "-92233"},
+               {long_name, -1, "1025"}, {long_name, 1025, "1025"}, {"a", INT64_MAX, "92233"}};
+
+  belay_event* why = NULL;
+  const int32_t bad = BELAY_INVALID_ARGUMENT;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    const char* name = names[i].name;
+    const int64_t size = names[i].size;
+    check_call(bad, belay_lock(client, name, size, 0, &why), &why, names[i].part);
+    check_call(bad, belay_inspect(client, name, size, &why), &why, names[i].part);
+    check_call(bad, belay_break(client, name, size, 0, &why), &why, names[i].part);
+    CHECK_STATUS(bad, belay_submit_inspect(client, 1, name, size));
+    CHECK_STATUS(bad, belay_submit_break(client, 1, name, size, 0));
+  }
+  CHECK(belay_next(client, 0) == NULL);
+  GRANTED(belay_lock(client, long_name, 1024, 0, NULL));
+  belay_client_free(client);
+}
+
+static void test_bad_numbers(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  belay_event* why = NULL;
+  const int32_t bad = BELAY_INVALID_ARGUMENT;
+  check_call(bad, belay_lock(client, "a", -1, -2, &why), &why, "-2");
+  check_call(bad, belay_lock(client, "a", -1, INT64_MIN, &why), &why, "-9223372036854775808");
+  const int64_t hold = GRANTED(ACQUIRE(client, 0, .name = "a", .lease_ms = 60000));
+  check_call(bad, belay_extend(client, hold, 99, &why), &why, "99");
+  check_call(bad, belay_extend(client, hold, 86400001, &why), &why, "86400001");
+  check_call(bad, belay_extend(client, hold, 0, &why), &why, "0");
+  CHECK_STATUS(bad, belay_submit_extend(client, 1, hold, 99));
+  check_call(bad, belay_break(client, "a", -1, -1, &why), &why, "-1");
+  check_call(bad, belay_break(client, "a", -1, kBeyondIds, &why), &why, "9007199254740992");
+  CHECK_STATUS(bad, belay_submit_break(client, 1, "a", -1, -1));
+  check_call(bad, belay_list(client, NULL, 10, &why), &why, "pattern");
+  check_call(bad, belay_list(client, "*", 0, &why), &why, "0");
+  check_call(bad, belay_list(client, "*", 1000001, &why), &why, "1000001");
+  CHECK_STATUS(bad, belay_submit_list(client, 1, NULL, 10));
+  CHECK_STATUS(bad, belay_submit_list(client, 1, "*", 0));
+  CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
+  belay_client_free(client);
+}
+
+static void test_unknown_holds(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  const int64_t unknown[] = {0, -1, hold + 1, INT64_MIN, INT64_MAX};
+  const int32_t bad = BELAY_UNKNOWN_HOLD;
+  belay_event* why = NULL;
+  for (int i = 0; i < 5; ++i) {
+    char number[32];
+    snprintf(number, sizeof number, "%lld", (long long)unknown[i]);
+    check_call(bad, belay_release_why(client, unknown[i], &why), &why, number);
+    check_call(bad, belay_verify(client, unknown[i], &why), &why, number);
+    check_call(bad, belay_extend(client, unknown[i], 1000, &why), &why, number);
+    CHECK_STATUS(bad, belay_release(client, unknown[i]));
+    CHECK_STATUS(bad, belay_hold_abandon(client, unknown[i]));
+    CHECK_INT(-bad, belay_hold_state(client, unknown[i]));
+    CHECK_INT(-bad, belay_hold_remaining_ms(client, unknown[i]));
+    CHECK_INT(-bad, belay_hold_fence(client, unknown[i], 0));
+  }
+  CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
+  belay_client_free(client);
+}
+
+static void test_null_event(Server* server) {
+  (void)server;
+  belay_event_free(NULL);
+  CHECK_INT(0, belay_event_kind(NULL));
+  CHECK_INT(0, belay_event_tag(NULL));
+  CHECK_INT(0, belay_event_hold(NULL));
+  CHECK_INT(0, belay_event_fence(NULL, 0));
+  CHECK_INT(0, belay_event_remaining_ms(NULL));
+  CHECK_INT(0, belay_event_in_doubt_ms(NULL));
+  CHECK_INT(0, belay_event_member_count(NULL));
+  CHECK_INT(0, belay_event_member_total(NULL));
+  CHECK_INT(0, belay_event_member_int(NULL, 0, BELAY_MEMBER_PID));
+  CHECK(belay_event_message(NULL) != NULL);
+  int64_t size = -1;
+  CHECK(belay_event_member_text(NULL, 0, BELAY_MEMBER_NAME, &size) != NULL);
+  CHECK_INT(0, size);
+}
+
+static void test_members_out_of_range(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, &event));
+  const int32_t indices[] = {-1, 1, INT32_MAX, INT32_MIN};
+  for (int i = 0; i < 4; ++i) {
+    CHECK_INT(0, belay_event_member_int(event, indices[i], BELAY_MEMBER_PID));
+    CHECK(strcmp("", belay_event_member_text(event, indices[i], BELAY_MEMBER_LABEL, NULL)) == 0);
+  }
+  const int32_t fields[] = {0, -1, 12, INT32_MAX};
+  for (int i = 0; i < 4; ++i) {
+    CHECK_INT(0, belay_event_member_int(event, 0, fields[i]));
+    CHECK(strcmp("", belay_event_member_text(event, 0, fields[i], NULL)) == 0);
+  }
+  belay_event_free(event);
+  belay_client_free(client);
+}
+
+static void test_refusals_are_logged(Server* server) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/log-of-the-client", server->directory);
+  const int err = dup(STDERR_FILENO);
+  FILE* file = fopen(path, "w+");
+  CHECK(file != NULL);
+  dup2(fileno(file), STDERR_FILENO);
+  belay_client* client = CLIENT(.url = server->url, .log_level = BELAY_LOG_WARNING);
+  const int32_t answer = belay_submit_ping(client, kBeyondIds);
+  belay_client_free(client);
+  dup2(err, STDERR_FILENO);
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, answer);
+  char text[1024] = "";
+  fseek(file, 0, SEEK_SET);
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  CHECK_TEXT("9007199254740992", text);
+}
+
+// ---- Names of statuses
+
+static void test_statuses(Server* server) {
+  (void)server;
+
+  const struct {
+    int32_t status;
+    int32_t status_class;
+    const char* name;
+  } statuses[] = {{BELAY_OK, BELAY_CLASS_OK, "OK"},
+                  {BELAY_BUSY, BELAY_CLASS_RETRY, "BUSY"},
+                  {BELAY_TIMEOUT, BELAY_CLASS_RETRY, "TIMEOUT"},
+                  {BELAY_UNAVAILABLE, BELAY_CLASS_RETRY, "UNAVAILABLE"},
+                  {BELAY_TOO_MANY_PENDING, BELAY_CLASS_RETRY, "TOO_MANY_PENDING"},
+                  {BELAY_AUTH_FAILED, BELAY_CLASS_REFUSED, "AUTH_FAILED"},
+                  {BELAY_NOT_PERMITTED, BELAY_CLASS_REFUSED, "NOT_PERMITTED"},
+                  {BELAY_WRONG_TYPE, BELAY_CLASS_REFUSED, "WRONG_TYPE"},
+                  {BELAY_UNSUPPORTED_SERVER, BELAY_CLASS_REFUSED, "UNSUPPORTED_SERVER"},
+                  {BELAY_SERVER_ERROR, BELAY_CLASS_REFUSED, "SERVER_ERROR"},
+                  {BELAY_INVALID_ARGUMENT, BELAY_CLASS_MISUSE, "INVALID_ARGUMENT"},
+                  {BELAY_UNSUPPORTED_URL, BELAY_CLASS_MISUSE, "UNSUPPORTED_URL"},
+                  {BELAY_TAG_IN_USE, BELAY_CLASS_MISUSE, "TAG_IN_USE"},
+                  {BELAY_UNKNOWN_TAG, BELAY_CLASS_MISUSE, "UNKNOWN_TAG"},
+                  {BELAY_UNKNOWN_HOLD, BELAY_CLASS_MISUSE, "UNKNOWN_HOLD"},
+                  {BELAY_ALREADY_USED, BELAY_CLASS_MISUSE, "ALREADY_USED"},
+                  {BELAY_LOST, BELAY_CLASS_GONE, "LOST"},
+                  {BELAY_CANCELLED, BELAY_CLASS_GONE, "CANCELLED"},
+                  {BELAY_CLOSED, BELAY_CLASS_GONE, "CLOSED"},
+                  {BELAY_FORKED, BELAY_CLASS_GONE, "FORKED"},
+                  {5, BELAY_CLASS_REFUSED, "UNKNOWN"},
+                  {-1, BELAY_CLASS_REFUSED, "UNKNOWN"},
+                  {INT32_MIN, BELAY_CLASS_REFUSED, "UNKNOWN"}};
+
+  for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; ++i) {
+    CHECK_INT(statuses[i].status_class, belay_status_class(statuses[i].status));
+    CHECK(strcmp(statuses[i].name, belay_status_name(statuses[i].status)) == 0);
+  }
+  int major = -1;
+  int minor = -1;
+  int patch = -1;
+  CHECK(sscanf(belay_version(), "%d.%d.%d", &major, &minor, &patch) == 3);
+}
+
+const Test misuse_tests[] = {
+    {"Numbers of options beyond their range are refused and named", test_numbers_of_options},
+    {"Texts of options that cannot be are refused and named", test_texts_of_options},
+    {"No options are no options", test_null_options},
+    {"The first error of options and requests sticks", test_first_error_sticks},
+    {"Options that made a client are not changed any more", test_options_after_use},
+    {"Good URLs are accepted", test_good_urls},
+    {"Malformed URLs are refused with what is wrong about them", test_malformed_urls},
+    {"URLs of what is not supported answer UNSUPPORTED_URL", test_unsupported_urls},
+    {"No error of a URL shows its password", test_urls_hide_passwords},
+    {"A bad environment is reported by the options", test_environment},
+    {"Values of requests beyond their range are refused and named", test_requests},
+    {"No request is no request", test_null_request},
+    {"A request that was used is not changed any more", test_request_after_use},
+    {"A request without a name is refused, and usable once it has one",
+     test_request_without_a_name},
+    {"No client answers INVALID_ARGUMENT to every call", test_null_client},
+    {"Bad names are refused by every call that takes one", test_bad_names},
+    {"Bad numbers are refused by every call that takes one", test_bad_numbers},
+    {"Unknown holds are refused by every call that takes one", test_unknown_holds},
+    {"No event has neutral members", test_null_event},
+    {"Members and fields that are not there are neutral", test_members_out_of_range},
+    {"A refused submission says why in the log", test_refusals_are_logged},
+    {"Every status has its class and its name", test_statuses},
+    {NULL, NULL}};

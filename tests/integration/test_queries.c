@@ -1,0 +1,408 @@
+// Looking at locks and taking them by force: verify, inspect, break, list, ping; and which names
+// are which lock.
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support.h"
+
+static const char* text_of(const belay_event* event, int32_t index, int32_t field) {
+  return belay_event_member_text(event, index, field, NULL);
+}
+
+static int64_t number_of(const belay_event* event, int32_t index, int32_t field) {
+  return belay_event_member_int(event, index, field);
+}
+
+// ---- Verify
+
+static void test_verify(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_verify(client, hold, &event));
+  CHECK_INT(hold, belay_event_hold(event));
+  CHECK_INT(belay_hold_fence(client, hold, 0), belay_event_fence(event, 0));
+  CHECK(belay_event_remaining_ms(event) > 0);
+  belay_event_free(event);
+  server_ask(server, "DEL", "belay:r:{a}", NULL);
+  CHECK_STATUS(BELAY_LOST, belay_verify(client, hold, &event));
+  CHECK_TEXT("'a'", belay_event_message(event));
+  belay_event_free(event);
+  CHECK_INT(BELAY_HOLD_LOST, belay_hold_state(client, hold));
+  CHECK_STATUS(BELAY_LOST, belay_release(client, hold));
+  belay_client_free(client);
+}
+
+// ---- Inspect
+
+static void test_inspect_nobody(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, &event));
+  CHECK_INT(BELAY_EVENT_INSPECTED, belay_event_kind(event));
+  CHECK_INT(0, belay_event_member_count(event));
+  CHECK_INT(0, belay_event_member_total(event));
+  CHECK_INT(0, number_of(event, 0, BELAY_MEMBER_PID));
+  CHECK_INT(0, (int64_t)strlen(text_of(event, 0, BELAY_MEMBER_LABEL)));
+  belay_event_free(event);
+  belay_client_free(client);
+}
+
+static void wait_with_label(Server* server, const Line* parent, int64_t number) {
+  char label[16];
+  snprintf(label, sizeof label, "waiter %d", (int)number);
+  hear(parent);
+  belay_client* client = CLIENT(.url = server->url, .label = label);
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
+  hear(parent);
+  belay_client_free(client);
+}
+
+static void test_inspect(Server* server) {
+  enum { kWaiters = 3 };
+
+  const int64_t lease = 50000;
+  Child children[kWaiters];
+  for (int i = 0; i < kWaiters; ++i) {
+    children[i] = child_start(server, wait_with_label, i);
+  }
+  belay_client* client =
+      CLIENT(.url = server->url, .label = "the holder", .watchdog_lease_ms = lease);
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  for (int i = 0; i < kWaiters; ++i) {
+    say(&children[i].line, 0);
+    EVENTUALLY(waiters_of(client, "a") == i + 1);
+  }
+  char host[128] = "";
+  gethostname(host, sizeof host - 1);
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, &event));
+  CHECK_INT(1 + kWaiters, belay_event_member_count(event));
+  CHECK_INT(1 + kWaiters, belay_event_member_total(event));
+  CHECK_INT(BELAY_ROLE_HOLDER, number_of(event, 0, BELAY_MEMBER_ROLE));
+  CHECK_TEXT("the holder", text_of(event, 0, BELAY_MEMBER_LABEL));
+  CHECK_INT(getpid(), number_of(event, 0, BELAY_MEMBER_PID));
+  CHECK_INT(belay_hold_fence(client, hold, 0), number_of(event, 0, BELAY_MEMBER_FENCE));
+  CHECK(number_of(event, 0, BELAY_MEMBER_LEASE_MS) > 0);
+  CHECK(number_of(event, 0, BELAY_MEMBER_LEASE_MS) <= lease);
+  CHECK(number_of(event, 0, BELAY_MEMBER_SINCE_MS) >= 0);
+  CHECK_INT(1, number_of(event, 0, BELAY_MEMBER_HOLDS));
+  for (int i = 0; i < kWaiters; ++i) {
+    char label[16];
+    snprintf(label, sizeof label, "waiter %d", i);
+    CHECK_INT(BELAY_ROLE_WAITER, number_of(event, i + 1, BELAY_MEMBER_ROLE));
+    CHECK_TEXT(label, text_of(event, i + 1, BELAY_MEMBER_LABEL));
+    CHECK_TEXT(host, text_of(event, i + 1, BELAY_MEMBER_HOST));
+    CHECK_INT(children[i].pid, number_of(event, i + 1, BELAY_MEMBER_PID));
+    CHECK(strlen(text_of(event, i + 1, BELAY_MEMBER_CLIENT)) > 0);
+    CHECK_INT(0, number_of(event, i + 1, BELAY_MEMBER_FENCE));
+  }
+  belay_event_free(event);
+  for (int i = 0; i < kWaiters; ++i) {
+    say(&children[i].line, 0);
+    child_end(&children[i]);
+  }
+  belay_client_free(client);
+}
+
+static void test_inspect_ids(Server* server) {
+  belay_client* one = CLIENT(.url = server->url);
+  belay_client* two = CLIENT(.url = server->url);
+  GRANTED(belay_lock(one, "a", -1, 0, NULL));
+  GRANTED(belay_lock(one, "b", -1, 0, NULL));
+  GRANTED(belay_lock(two, "c", -1, 0, NULL));
+  char ids[3][64];
+  const char* const names[] = {"a", "b", "c"};
+  for (int i = 0; i < 3; ++i) {
+    belay_event* event = NULL;
+    CHECK_STATUS(BELAY_OK, belay_inspect(two, names[i], -1, &event));
+    snprintf(ids[i], sizeof ids[i], "%s", text_of(event, 0, BELAY_MEMBER_CLIENT));
+    belay_event_free(event);
+  }
+  CHECK(strcmp(ids[0], ids[1]) == 0);
+  CHECK(strcmp(ids[0], ids[2]) != 0);
+  belay_client_free(one);
+  belay_client_free(two);
+}
+
+// ---- Break
+
+static void test_break(Server* server) {
+  belay_client* holder = CLIENT(.url = server->url, .label = "old holder");
+  belay_client* waiter = CLIENT(.url = server->url);
+  belay_client* breaker = CLIENT(.url = server->url, .label = "operator");
+  CHECK_STATUS(BELAY_OK, SUBMIT(holder, 1, 0, .name = "a"));
+  const int64_t hold = TAKE(holder, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
+  EVENTUALLY(waiters_of(breaker, "a") == 1);
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_break(breaker, "a", -1, 0, &event));
+  CHECK_INT(BELAY_EVENT_BROKEN, belay_event_kind(event));
+  CHECK_INT(1, belay_event_member_count(event));
+  CHECK_TEXT("old holder", text_of(event, 0, BELAY_MEMBER_LABEL));
+  CHECK_INT(belay_hold_fence(holder, hold, 0), number_of(event, 0, BELAY_MEMBER_FENCE));
+  belay_event_free(event);
+  const int64_t next = TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  belay_event* lost = EVENT(holder, BELAY_EVENT_LOST, 0, BELAY_LOST);
+  CHECK_INT(hold, belay_event_hold(lost));
+  CHECK_TEXT("operator", belay_event_message(lost));
+  belay_event_free(lost);
+  CHECK_STATUS(BELAY_LOST, belay_release(holder, hold));
+  CHECK_STATUS(BELAY_OK, belay_verify(waiter, next, NULL));
+  belay_client_free(holder);
+  belay_client_free(waiter);
+  belay_client_free(breaker);
+}
+
+static void test_break_with_a_fence(Server* server) {
+  belay_client* holder = CLIENT(.url = server->url);
+  belay_client* breaker = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+  const int64_t fence = belay_hold_fence(holder, hold, 0);
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_break(breaker, "a", -1, fence - 1, &event));
+  CHECK_INT(0, belay_event_member_count(event));
+  belay_event_free(event);
+  CHECK_STATUS(BELAY_OK, belay_verify(holder, hold, NULL));
+  CHECK_STATUS(BELAY_OK, belay_break(breaker, "a", -1, fence, &event));
+  CHECK_INT(1, belay_event_member_count(event));
+  belay_event_free(event);
+  EVENTUALLY(belay_hold_state(holder, hold) == BELAY_HOLD_LOST);
+  const int64_t next = GRANTED(belay_lock(breaker, "a", -1, 0, NULL));
+  CHECK(belay_hold_fence(breaker, next, 0) > fence);
+  belay_client_free(holder);
+  belay_client_free(breaker);
+}
+
+static void test_break_nobody(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_break(client, "a", -1, 0, &event));
+  CHECK_INT(0, belay_event_member_count(event));
+  belay_event_free(event);
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  belay_client_free(client);
+}
+
+static void test_break_of_own_hold(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
+  CHECK_STATUS(BELAY_OK, belay_break(client, "a", -1, 0, NULL));
+  const int64_t next = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  CHECK_INT(BELAY_HOLD_LOST, belay_hold_state(client, hold));
+  CHECK_STATUS(BELAY_LOST, belay_release(client, hold));
+  CHECK_STATUS(BELAY_OK, belay_verify(client, next, NULL));
+  belay_client_free(client);
+}
+
+// ---- Names
+
+static void test_six_names(Server* server) {
+  const char* const names[] = {"a", "{a}", "a}b", "}x", "{}x", "{x"};
+
+  enum { kNames = 6 };
+
+  belay_client* client = CLIENT(.url = server->url);
+  belay_client* other = CLIENT(.url = server->url);
+  int64_t holds[kNames];
+  for (int i = 0; i < kNames; ++i) {
+    holds[i] = GRANTED(belay_lock(client, names[i], -1, 0, NULL));
+  }
+  for (int i = 0; i < kNames; ++i) {
+    REFUSED(BELAY_BUSY, belay_lock(other, names[i], -1, 0, NULL));
+    CHECK_STATUS(BELAY_OK, belay_verify(client, holds[i], NULL));
+  }
+  for (int i = 0; i < kNames; ++i) {
+    CHECK_STATUS(BELAY_OK, belay_release(client, holds[i]));
+    GRANTED(belay_lock(other, names[i], -1, 0, NULL));
+  }
+  belay_client_free(client);
+  belay_client_free(other);
+}
+
+// Acquires in one client, is told BUSY in the other, sees it by inspect and finds it by list.
+static void check_name(belay_client* client, belay_client* other, const char* name, int64_t size) {
+  const int64_t hold = GRANTED(belay_lock(client, name, size, 0, NULL));
+  REFUSED(BELAY_BUSY, belay_lock(other, name, size, 0, NULL));
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_inspect(other, name, size, &event));
+  CHECK_INT(1, belay_event_member_count(event));
+  belay_event_free(event);
+  CHECK_STATUS(BELAY_OK, belay_list(other, "*", 10, &event));
+  CHECK_INT(1, belay_event_member_count(event));
+  int64_t found_size = 0;
+  const char* found = belay_event_member_text(event, 0, BELAY_MEMBER_NAME, &found_size);
+  CHECK_INT(size, found_size);
+  CHECK(memcmp(found, name, (size_t)size) == 0 && found[size] == '\0');
+  belay_event_free(event);
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+}
+
+static void test_names_of_any_bytes(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  belay_client* other = CLIENT(.url = server->url);
+  for (int byte = 0; byte < 256; ++byte) {
+    const char name[] = {'x', (char)byte, 'y'};
+    check_name(client, other, name + 1, 1);
+    check_name(client, other, name, 3);
+  }
+  check_name(client, other, "line\nbreak\r\n", 12);
+  check_name(client, other, "nul\0inside", 10);
+  check_name(client, other, "%25%7D", 6);
+  check_name(client, other, "\xf0\x9f\x94\x92", 4);
+  char longest[1024];
+  memset(longest, '}', sizeof longest);
+  check_name(client, other, longest, sizeof longest);
+  memset(longest, 0xff, sizeof longest);
+  check_name(client, other, longest, sizeof longest);
+  belay_client_free(client);
+  belay_client_free(other);
+}
+
+static void test_nul_tells_names_apart(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  GRANTED(belay_lock(client, "a", 1, 0, NULL));
+  GRANTED(belay_lock(client, "a\0", 2, 0, NULL));
+  GRANTED(belay_lock(client, "a\0b", 3, 0, NULL));
+  REFUSED(BELAY_BUSY, belay_lock(client, "a\0b", -1, 0, NULL));
+  belay_client_free(client);
+}
+
+static void test_escaped_and_plain(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  GRANTED(belay_lock(client, "}", -1, 0, NULL));
+  GRANTED(belay_lock(client, "%7D", -1, 0, NULL));
+  GRANTED(belay_lock(client, "%", -1, 0, NULL));
+  GRANTED(belay_lock(client, "%25", -1, 0, NULL));
+  GRANTED(belay_lock(client, "%257D", -1, 0, NULL));
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_list(client, "*", 10, &event));
+  CHECK_INT(5, belay_event_member_count(event));
+  belay_event_free(event);
+  belay_client_free(client);
+}
+
+// ---- List
+
+static void check_list(belay_client* client, const char* pattern, const char* expected) {
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_list(client, pattern, 100, &event));
+  CHECK_INT(BELAY_EVENT_LISTED, belay_event_kind(event));
+  char found[256] = "";
+  for (int32_t i = 0; i < belay_event_member_count(event); ++i) {
+    CHECK_INT(BELAY_ROLE_NAME, number_of(event, i, BELAY_MEMBER_ROLE));
+    strcat(strcat(found, i > 0 ? " " : ""), text_of(event, i, BELAY_MEMBER_NAME));
+  }
+  if (strcmp(found, expected) != 0) {
+    FAIL("%s listed '%s', not '%s'", pattern, found, expected);
+  }
+  belay_event_free(event);
+}
+
+static void test_list(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  check_list(client, "*", "");
+  const char* const names[] = {"orders:1", "orders:2", "orders:30", "stock:1", "st*r"};
+  for (int i = 0; i < 5; ++i) {
+    GRANTED(belay_lock(client, names[i], -1, 0, NULL));
+  }
+  server_ask(server, "SET", "orders:99", "x", NULL);
+  check_list(client, "*", "orders:1 orders:2 orders:30 st*r stock:1");
+  check_list(client, "orders:*", "orders:1 orders:2 orders:30");
+  check_list(client, "orders:?", "orders:1 orders:2");
+  check_list(client, "orders:[2-9]*", "orders:2 orders:30");
+  check_list(client, "st\\*r", "st*r");
+  check_list(client, "stock:1", "stock:1");
+  check_list(client, "none*", "");
+  belay_client_free(client);
+}
+
+static void test_list_limit(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  for (int i = 0; i < 3000; ++i) {
+    char name[16];
+    snprintf(name, sizeof name, "n%d", i);
+    CHECK_STATUS(BELAY_OK, SUBMIT(client, i + 1, 0, .name = name));
+  }
+  for (int i = 0; i < 3000; ++i) {
+    belay_event* granted = belay_next(client, scaled(kLimitMs));
+    CHECK_STATUS(BELAY_OK, belay_event_status(granted));
+    belay_event_free(granted);
+  }
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_list(client, "n*", 7, &event));
+  CHECK_INT(7, belay_event_member_count(event));
+  CHECK(belay_event_member_total(event) > 7);
+  belay_event_free(event);
+  CHECK_STATUS(BELAY_OK, belay_list(client, "n*", 1000000, &event));
+  CHECK_INT(3000, belay_event_member_count(event));
+  CHECK_INT(3000, belay_event_member_total(event));
+  belay_event_free(event);
+  belay_client_free(client);
+}
+
+// ---- Where a lock lives
+
+static void test_prefixes_are_apart(Server* server) {
+  belay_client* one = CLIENT(.url = server->url, .prefix = "one:");
+  belay_client* two = CLIENT(.url = server->url, .prefix = "*wo?[:");
+  GRANTED(belay_lock(one, "a", -1, 0, NULL));
+  GRANTED(belay_lock(two, "a", -1, 0, NULL));
+  GRANTED(belay_lock(two, "b", -1, 0, NULL));
+  check_list(one, "*", "a");
+  check_list(two, "*", "a b");
+  belay_client_free(one);
+  belay_client_free(two);
+}
+
+static void test_databases_are_apart(Server* server) {
+  char url[96];
+  char unix_url[160];
+  snprintf(url, sizeof url, "%s/1", server->url);
+  snprintf(unix_url, sizeof unix_url, "%s?db=1", server->unix_url);
+  belay_client* zero = CLIENT(.url = server->url);
+  belay_client* one = CLIENT(.url = url);
+  belay_client* also_one = CLIENT(.url = unix_url);
+  GRANTED(belay_lock(zero, "a", -1, 0, NULL));
+  GRANTED(belay_lock(one, "a", -1, 0, NULL));
+  REFUSED(BELAY_BUSY, belay_lock(also_one, "a", -1, 0, NULL));
+  check_list(also_one, "*", "a");
+  belay_client_free(zero);
+  belay_client_free(one);
+  belay_client_free(also_one);
+}
+
+static void test_ping(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, &event));
+  CHECK_INT(BELAY_EVENT_PINGED, belay_event_kind(event));
+  belay_event_free(event);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  belay_client_free(client);
+}
+
+const Test query_tests[] = {
+    {"Verify says OK while a hold is ours and LOST once its record is gone", test_verify},
+    {"Inspect of a name that nobody uses lists nobody", test_inspect_nobody},
+    {"Inspect lists the holder, then the waiters in order, and who they are", test_inspect},
+    {"Inspect tells clients apart by their ids", test_inspect_ids},
+    {"Break gives the lock to the first waiter and tells the holder who did it", test_break},
+    {"Break with a fence parts that holder only", test_break_with_a_fence},
+    {"Break of a lock that nobody holds does nothing", test_break_nobody},
+    {"Break of one's own hold loses it, and the next local owner gets the lock",
+     test_break_of_own_hold},
+    {"Six names that could be confused are six locks", test_six_names},
+    {"Names are any bytes, and list gives them back", test_names_of_any_bytes},
+    {"Names that differ beyond a NUL are different locks", test_nul_tells_names_apart},
+    {"Names that look escaped are different locks", test_escaped_and_plain},
+    {"List finds names by pattern", test_list},
+    {"List cuts at its limit and says that there were more", test_list_limit},
+    {"Clients with different prefixes do not see each other", test_prefixes_are_apart},
+    {"Clients of different databases do not exclude each other", test_databases_are_apart},
+    {"Ping says that the server answers", test_ping},
+    {NULL, NULL}};

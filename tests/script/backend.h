@@ -1,0 +1,53 @@
+// A server that the scripts run on: the simulated one, Redis or Valkey. Each is started when first
+// asked for and lives until the program ends. One thread.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/reply.h"
+
+namespace belay::test {
+
+struct Message {
+  std::string channel;
+  std::string payload;
+
+  bool operator==(const Message&) const = default;
+};
+
+class Backend {
+ public:
+  enum class Kind { kSim, kRedis, kValkey };
+
+  static Backend& get(Kind kind);
+
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  // Runs a command on the connection of the scripts.
+  virtual Reply execute(const std::vector<std::string>& argv) = 0;
+  // Runs a command on the connection that messages arrive at.
+  virtual Reply execute_as_listener(const std::vector<std::string>& argv) = 0;
+  // The push messages that have arrived there.
+  virtual std::vector<Reply> take_pushes() = 0;
+
+  // No keys, no limit of memory, nobody listens.
+  void reset();
+  void listen(const std::string& channel);
+  void stop_listening(const std::string& channel);
+  // The messages published since the last call, in their order.
+  std::vector<Message> take_messages();
+
+ private:
+  std::set<std::string> channels_;
+};
+
+std::string name_of(Backend::Kind kind);
+// All that stands on the server, a line a key, as text; without times to live.
+std::string contents_of(Backend& backend);
+
+}  // namespace belay::test

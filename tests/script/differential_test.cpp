@@ -1,0 +1,342 @@
+// The same random calls on the simulated server and on a real one must have the same replies,
+// messages and contents, byte for byte: so the simulation cannot drift. The scripts run as they
+// are, but take the time from two keys. One thread.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/packing.h"
+#include "base/random.h"
+#include "script/backend.h"
+#include "script/lock_fixture.h"
+#include "scripts/scripts.h"
+
+namespace belay::test {
+namespace {
+
+constexpr int kSequences = 24;
+constexpr int kCalls = 400;
+constexpr int kCallsBetweenComparisons = 20;
+// Keys expire by the real time of a real server: long after the test.
+constexpr std::int64_t kShortest = 100 * kSecond;
+const std::vector<std::string> kClock{"clock:s", "clock:us"};
+
+using Argv = std::vector<std::string>;
+
+// The script with the time taken from its last two keys.
+std::string body_with_clock(const Script& script) {
+  const std::string_view time = "redis.call('TIME')";
+  std::string body(script.body);
+  const auto at = body.find(time);
+  EXPECT_NE(at, std::string::npos) << script.name;
+  return body.replace(at, time.size(), "redis.call('MGET', KEYS[#KEYS - 1], KEYS[#KEYS])");
+}
+
+std::string text_of(const Argv& argv) {
+  std::string text;
+  for (const std::string& arg : argv) {
+    text += printable(arg.substr(0, 200)) + " ";
+  }
+  return text;
+}
+
+// What a sequence must come to now and then, or it compares nothing worth it.
+const char* const kOutcomes[] = {"acquire 1",
+                                 "acquire 2",
+                                 "acquire 3",
+                                 "acquire 4",
+                                 "acquire 5",
+                                 "leave 1",
+                                 "leave 2",
+                                 "renew 1",
+                                 "renew 2",
+                                 "renew 3",
+                                 "inspect",
+                                 "break",
+
+                                 "acquire -OOM",
+                                 "acquire -BELAYTYPE",
+                                 "leave -BELAYVERSION",
+                                 "leave -WRONGTYPE",
+                                 "break -WRONGTYPE",
+                                 "message 1",
+                                 "message 2",
+                                 "message 3",
+                                 "message 4"};
+
+// Makes random commands about a few locks and clients.
+class Caller {
+ public:
+  explicit Caller(std::uint64_t seed) : random_(seed) {}
+
+  void set_sha1(const Script& script, const std::string& sha1) {
+    sha1s_[std::string(script.name)] = sha1;
+  }
+
+  Argv next() {
+    const auto kind = random_.between(0, 99);
+    if (kind < 38) {
+      return acquire();
+    }
+    if (kind < 62) {
+      return call("leave", {claim_and(random_client(), {highest()}), kInbox}, {lock()});
+    }
+    if (kind < 78) {
+      return renew();
+    }
+    if (kind < 83) {
+      return call("inspect", {std::to_string(random_.between(0, 4))}, {lock()});
+    }
+    if (kind < 87) {
+      const auto fence = random_.between(0, 1) == 0 ? 0 : now_us_;
+      return call("break", {Packer().number(fence).number(highest()).take(), kInbox, "x"},
+                  {lock()});
+    }
+    return fault();
+  }
+
+  // Steps now and then, mostly a little, sometimes past every lease, sometimes back.
+  std::vector<Argv> tick() {
+    const auto kind = random_.between(0, 29);
+    now_us_ += kind == 0   ? random_.between(kShortest / 2, 3 * kShortest)
+               : kind == 1 ? -random_.between(0, kShortest)
+                           : random_.between(0, 1000);
+    return {{"SET", kClock[0], std::to_string(now_us_ / kSecond)},
+            {"SET", kClock[1], std::to_string(now_us_ % kSecond)}};
+  }
+
+  // A client to listen or to stop listening; "" mostly.
+  std::string client_to_toggle() { return random_.between(0, 11) == 0 ? random_client() : ""; }
+
+ private:
+  std::string lock() { return "lock" + std::to_string(random_.between(1, 3)); }
+
+  std::string random_client() {
+    return std::string(1, static_cast<char>('A' + random_.between(0, 5)));
+  }
+
+  // Mostly the client's latest epoch, or the next one.
+  std::int64_t epoch(const std::string& client) {
+    std::int64_t& latest = epochs_[client];
+    const auto kind = random_.between(0, 9);
+    if (kind == 0 || latest == 0) {
+      return ++latest;
+    }
+    return kind == 1 ? std::max<std::int64_t>(latest - 1, 1) : latest;
+  }
+
+  std::int64_t duration() { return kShortest * random_.between(1, 3) + random_.between(0, 1); }
+
+  std::int64_t highest() { return random_.between(0, 19) == 0 ? now_us_ + 1000 : 0; }
+
+  std::string claim_and(const std::string& client, const std::vector<std::int64_t>& numbers) {
+    Packer packer;
+    packer.bytes(claim(client, epoch(client)));
+    for (const std::int64_t number : numbers) {
+      packer.number(number);
+    }
+    return packer.take();
+  }
+
+  Argv call(const std::string& verb, const Argv& args, const Argv& locks) {
+    Argv argv{"EVALSHA", sha1s_[verb], std::to_string(locks.size() * 4 + 2)};
+    for (const std::string& one : locks) {
+      const Argv keys = keys_of(one);
+      argv.insert(argv.end(), keys.begin(), keys.end());
+    }
+    argv.insert(argv.end(), kClock.begin(), kClock.end());
+    argv.insert(argv.end(), args.begin(), args.end());
+    return argv;
+  }
+
+  Argv acquire() {
+    AcquireCall request;
+    request.client = random_client();
+    request.epoch = epoch(request.client);
+    request.lease = duration();
+    request.not_after = random_.between(0, 29) == 0 ? now_us_ - 1 : kNever;
+    request.grant = duration();
+    request.ticket = random_.between(0, 9) == 0 ? now_us_ - 500 : 0;
+    request.highest = highest();
+    request.queue = random_.between(0, 4) != 0;
+    request.local_waiters = static_cast<int>(random_.between(0, 3));
+    request.info = "info of " + request.client;
+    return call("acquire", {request.packed(), kInbox, request.info}, {lock()});
+  }
+
+  Argv renew() {
+    Argv args{kInbox, Packer().number(highest()).take()};
+    Argv locks;
+    for (auto claims = random_.between(1, 3); claims > 0; --claims) {
+      RenewCall request;
+      request.client = random_client();
+      request.epoch = epoch(request.client);
+      request.lease = random_.between(0, 3) == 0 ? 0 : duration();
+      request.fence = fence_;
+      request.more = random_.between(0, 1) == 0 ? 0 : 8;
+      request.holds = static_cast<int>(random_.between(1, 3));
+      locks.push_back(lock());
+      args.push_back(request.packed());
+    }
+    return call("renew", args, locks);
+  }
+
+  // What may happen to a server, or be done by others.
+  Argv fault() {
+    const Argv keys = keys_of(lock());
+    switch (random_.between(0, 40)) {
+      case 0:
+        return {"FLUSHALL"};
+      case 1:
+        return {"SETRANGE", keys[0], "0", "\x02"};
+      case 2:
+        return {"SET", keys[0], "no lock"};
+      case 3:
+        return {"RPUSH", keys[0], "no lock"};
+      case 4:
+        return {"HSET", keys[2], "no", "queue"};
+      case 5:
+        return {"SET", keys[3], "no waiters"};
+      case 6:
+        return {"CONFIG", "SET", "maxmemory", "1"};
+      case 7:
+      case 8:
+      case 9:
+        return {"CONFIG", "SET", "maxmemory", "0"};
+      default:
+        return {"DEL", keys[static_cast<std::size_t>(random_.between(0, 3))]};
+    }
+  }
+
+ public:
+  // The fence that renewals tell: of the record that was seen last.
+  void saw_record(const std::string& bytes) {
+    if (bytes.size() >= 69 && bytes[0] == 1) {
+      fence_ = unpack_record(bytes).fence;
+    }
+  }
+
+ private:
+  Random random_;
+  std::map<std::string, std::string> sha1s_;
+  std::map<std::string, std::int64_t> epochs_;
+  std::int64_t now_us_ = 1'700'000'000'000'000;
+  std::int64_t fence_ = 0;
+};
+
+class Differential : public testing::TestWithParam<Backend::Kind> {
+ protected:
+  void SetUp() override {
+    sim_.reset();
+    real_.reset();
+  }
+
+  void TearDown() override { SetUp(); }
+
+  void load_scripts(Caller& caller) {
+    for (const Script* const script : {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
+                                       &scripts::kInspect, &scripts::kBreak}) {
+      const std::string body = body_with_clock(*script);
+      const std::string sha1 = sim_.execute({"SCRIPT", "LOAD", body}).text;
+      EXPECT_EQ(real_.execute({"SCRIPT", "LOAD", body}).text, sha1);
+      caller.set_sha1(*script, sha1);
+      verbs_[sha1] = script->name;
+    }
+  }
+
+  void toggle(const std::string& client) {
+    const std::string channel = kInbox + client_id(client);
+    bool& listens = listening_[channel];
+    listens = !listens;
+    for (Backend* const backend : {&sim_, &real_}) {
+      if (listens) {
+        backend->listen(channel);
+      } else {
+        backend->stop_listening(channel);
+      }
+    }
+  }
+
+  void both(const Argv& argv) {
+    sim_.execute(argv);
+    real_.execute(argv);
+  }
+
+  // The verb and the code of its reply (of a renewal, that of its first claim).
+  std::string outcome(const Argv& argv, const Reply& reply) const {
+    const auto verb = argv.size() > 1 ? verbs_.find(argv[1]) : verbs_.end();
+    const std::string name = verb == verbs_.end() ? argv[0] : verb->second;
+    if (reply.is_error()) {
+      return name + " -" + reply.error_code();
+    }
+    const std::size_t at = name == "renew" ? sizeof(double) : 0;
+    return reply.text.size() <= at ? name : name + " " + std::to_string(int{reply.text[at]});
+  }
+
+  // Whether both answer the same.
+  bool agree_on(const Argv& argv) {
+    const Reply reply = sim_.execute(argv);
+    EXPECT_EQ(reply.canonical(), real_.execute(argv).canonical()) << text_of(argv);
+    ++outcomes_[outcome(argv, reply)];
+    const std::vector<Message> here = sim_.take_messages();
+    const std::vector<Message> there = real_.take_messages();
+    EXPECT_TRUE(here == there) << "messages after " << text_of(argv);
+    for (const Message& message : here) {
+      ++outcomes_["message " + std::to_string(int{message.payload[0]})];
+    }
+    return !HasFailure();
+  }
+
+  bool agree_on_contents() {
+    EXPECT_EQ(contents_of(sim_), contents_of(real_));
+    return !HasFailure();
+  }
+
+  void run_sequence(std::uint64_t seed) {
+    SetUp();
+    listening_.clear();
+    Caller caller(seed);
+    load_scripts(caller);
+    for (int i = 0; i < kCalls; ++i) {
+      for (const Argv& tick : caller.tick()) {
+        both(tick);
+      }
+      const std::string client = caller.client_to_toggle();
+      if (!client.empty()) {
+        toggle(client);
+      }
+      const bool compare = i % kCallsBetweenComparisons == 0;
+      if (!agree_on(caller.next()) || (compare && !agree_on_contents())) {
+        ADD_FAILURE() << "seed " << seed << ", call " << i;
+        return;
+      }
+      caller.saw_record(sim_.execute({"GET", keys_of("lock1")[0]}).text);
+    }
+  }
+
+  Backend& sim_ = Backend::get(Backend::Kind::kSim);
+  Backend& real_ = Backend::get(GetParam());
+  std::map<std::string, bool> listening_;
+  std::map<std::string, std::string> verbs_;  // by SHA1
+  std::map<std::string, int> outcomes_;
+};
+
+TEST_P(Differential, SimulatedAndRealServerAgreeOnEveryReply) {
+  for (int seed = 1; seed <= kSequences && !HasFailure(); ++seed) {
+    run_sequence(static_cast<std::uint64_t>(seed));
+  }
+  for (const char* const outcome : kOutcomes) {
+    EXPECT_GE(outcomes_[outcome], kSequences / 4) << outcome;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Differential,
+                         testing::Values(Backend::Kind::kRedis, Backend::Kind::kValkey),
+                         [](const auto& tested) { return name_of(tested.param); });
+
+}  // namespace
+}  // namespace belay::test

@@ -1,0 +1,271 @@
+// Leave, on every server. One thread.
+#include "script/lock_fixture.h"
+
+namespace belay::test {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class Leave : public LockTest {};
+
+TEST_P(Leave, FreesALockThatNobodyWaitsFor) {
+  acquire("A");
+  EXPECT_EQ(leave("A"), "ok");
+  EXPECT_FALSE(record());
+}
+
+TEST_P(Leave, KeepsTheHighestFenceOfTheSlot) {
+  const Acquired held = acquire("A");
+  leave("A");
+  EXPECT_EQ(stored_fence(), held.last);
+}
+
+TEST_P(Leave, HandsOffToTheFirstWaiter) {
+  listen({"B"});
+  const Acquired a = acquire("A");
+  acquire_with({.client = "B", .epoch = 9, .grant = 2 * kGrant, .info = "billing"});
+  EXPECT_EQ(leave("A"), "ok");
+
+  const Record stands = record().value();
+  EXPECT_EQ(stands.client, "B");
+  EXPECT_EQ(stands.epoch, 9);
+  EXPECT_EQ(stands.expires, stands.since + 2 * kGrant);
+  EXPECT_GT(stands.fence, a.last);
+  EXPECT_EQ(stands.last, stands.fence + kFenceRange);
+  EXPECT_EQ(stands.waits, 0);
+  EXPECT_EQ(stands.holds, 1);
+  EXPECT_EQ(stands.local_waiters, 0);
+  EXPECT_EQ(stands.info, "billing");
+  EXPECT_EQ(stored_fence(), stands.last);
+  EXPECT_EQ(command({"EXISTS", queue_key(), waiters_key()}).integer, 0);
+}
+
+TEST_P(Leave, TellsTheNewHolderItsGrant) {
+  listen({"B"});
+  acquire("A");
+  acquire("B", 9);
+  leave("A");
+  const std::vector<Told> messages = told();
+  const Record stands = record().value();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].client, "B");
+  EXPECT_EQ(messages[0].kind, "grant");
+  EXPECT_EQ(messages[0].epoch, 9);
+  EXPECT_EQ(messages[0].ts, stands.since);
+  EXPECT_EQ(messages[0].fence, stands.fence);
+  EXPECT_EQ(messages[0].last, stands.last);
+  EXPECT_EQ(messages[0].grant, kGrant);
+  EXPECT_EQ(messages[0].waits, 0);
+  EXPECT_EQ(messages[0].key, record_key());
+}
+
+TEST_P(Leave, TellsTheNextInLineWhenToLook) {
+  listen({"B", "C", "D"});
+  acquire("A");
+  acquire_with({.client = "B", .grant = 3 * kGrant});
+  acquire("C", 4);
+  acquire("D");
+  leave("A");
+  const std::vector<Told> messages = told();
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[0].client, "B");
+  EXPECT_EQ(messages[0].waits, 1);
+  EXPECT_EQ(messages[1].client, "C");
+  EXPECT_EQ(messages[1].kind, "next");
+  EXPECT_EQ(messages[1].epoch, 4);
+  EXPECT_EQ(messages[1].wait, 3 * kGrant);
+  EXPECT_EQ(record()->waits, 1);
+}
+
+TEST_P(Leave, HandsOffInOrderOfArrival) {
+  listen({"B", "C", "D"});
+  acquire("A");
+  acquire("B");
+  acquire("C");
+  acquire("D");
+  std::string order;
+  for (const char* const holder : {"A", "B", "C", "D"}) {
+    order += record()->client;
+    EXPECT_EQ(leave(holder), "ok");
+  }
+  EXPECT_EQ(order, "ABCD");
+  EXPECT_FALSE(record());
+}
+
+TEST_P(Leave, SkipsWaitersThatNobodyListensFor) {
+  listen({"B"});
+  acquire("A");
+  queue_the_dead(5);
+  acquire("B");
+  told();
+  EXPECT_EQ(leave("A"), "ok");
+  EXPECT_EQ(record()->client, "B");
+  EXPECT_EQ(told_briefly(), Names{"B grant 1"});
+}
+
+TEST_P(Leave, FreesTheLockWhenAllWaitersAreDead) {
+  acquire("A");
+  queue_the_dead(5);
+  EXPECT_EQ(leave("A"), "ok");
+  EXPECT_FALSE(record());
+  EXPECT_EQ(command({"EXISTS", queue_key(), waiters_key()}).integer, 0);
+}
+
+TEST_P(Leave, SkipsNoMoreThanSixtyFourDeadWaitersACall) {
+  listen({"B"});
+  acquire("A");
+  queue_the_dead(kSkips + 6);
+  acquire("B");
+  told();
+  EXPECT_EQ(leave("A"), "more");
+  EXPECT_FALSE(record());
+  EXPECT_EQ(queue().size(), 7U);
+  EXPECT_EQ(leave("A"), "not ours");
+  EXPECT_EQ(record()->client, "B");
+}
+
+TEST_P(Leave, DropsDeadWaitersBehindTheNewHolder) {
+  listen({"B", "C"});
+  acquire("A");
+  acquire("B");
+  queue_the_dead(3);
+  acquire("C");
+  leave("A");
+  EXPECT_EQ(queue(), Names{"C"});
+}
+
+TEST_P(Leave, LeavesTheQueue) {
+  listen({"B", "C"});
+  acquire("A");
+  acquire("B");
+  acquire("C");
+  EXPECT_EQ(leave("C"), "not ours");
+  EXPECT_EQ(queue(), Names{"B"});
+  EXPECT_EQ(record()->client, "A");
+}
+
+TEST_P(Leave, TellsTheNewHeadOfTheQueueWhenTheHeadLeaves) {
+  listen({"B", "C"});
+  acquire("A");
+  acquire("B");
+  acquire("C", 3);
+  told();
+  leave("B");
+  const std::vector<Told> messages = told();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].client, "C");
+  EXPECT_EQ(messages[0].kind, "next");
+  EXPECT_EQ(messages[0].epoch, 3);
+  EXPECT_EQ(messages[0].wait, record()->expires - messages[0].ts);
+}
+
+TEST_P(Leave, TellsNobodyWhenALaterWaiterLeaves) {
+  listen({"B", "C"});
+  acquire("A");
+  acquire("B");
+  acquire("C");
+  told();
+  leave("C");
+  EXPECT_TRUE(told().empty());
+}
+
+TEST_P(Leave, TakesOlderEpochsOfItsClientOutOfTheQueue) {
+  acquire("A");
+  acquire("B", 3);
+  leave("B", 5);
+  EXPECT_TRUE(queue().empty());
+}
+
+TEST_P(Leave, KeepsANewerEpochOfItsClientInTheQueue) {
+  acquire("A");
+  acquire("B", 3);
+  EXPECT_EQ(leave("B", 2), "not ours");
+  EXPECT_EQ(queue(), Names{"B"});
+}
+
+TEST_P(Leave, NeverFreesAnothersLock) {
+  acquire("A");
+  const std::string before = contents();
+  EXPECT_EQ(leave("B"), "not ours");
+  EXPECT_EQ(contents(), before);
+}
+
+TEST_P(Leave, NeverFreesANewerEpochOfItsClient) {
+  acquire("A", 2);
+  EXPECT_EQ(leave("A", 1), "not ours");
+  EXPECT_EQ(record()->epoch, 2);
+}
+
+TEST_P(Leave, IsNotOursWhenRepeated) {
+  acquire("A");
+  leave("A");
+  EXPECT_EQ(leave("A"), "not ours");
+}
+
+TEST_P(Leave, DisturbsNobodyWhenRepeated) {
+  listen({"B", "C"});
+  acquire("A");
+  acquire("B");
+  acquire("C");
+  leave("A");
+  told();
+  const std::string before = contents();
+  EXPECT_EQ(leave("A"), "not ours");
+  EXPECT_EQ(contents(), before);
+  EXPECT_TRUE(told().empty());
+}
+
+TEST_P(Leave, IsNotOursWhereThereIsNothing) {
+  EXPECT_EQ(leave("A"), "not ours");
+  EXPECT_EQ(contents(), "");
+}
+
+TEST_P(Leave, ServesTheQueueOfALapsedLock) {
+  listen({"C"});
+  acquire("A");
+  acquire("C");
+  lapse();
+  told();
+  EXPECT_EQ(leave("B"), "not ours");
+  EXPECT_EQ(record()->client, "C");
+  EXPECT_EQ(told_briefly(), Names{"C grant 1"});
+}
+
+TEST_P(Leave, ServesAQueueWithoutAHolder) {
+  listen({"C"});
+  acquire("A");
+  acquire("C");
+  command({"DEL", record_key()});
+  EXPECT_EQ(leave("A"), "not ours");
+  EXPECT_EQ(record()->client, "C");
+}
+
+TEST_P(Leave, FreesItsOwnLapsedLock) {
+  acquire("A");
+  lapse();
+  EXPECT_EQ(leave("A"), "ok");
+  EXPECT_FALSE(record());
+}
+
+TEST_P(Leave, NeverGivesTheLockToTheClientThatLeavesTheQueue) {
+  listen({"B"});
+  acquire("A");
+  acquire("B");
+  lapse();
+  EXPECT_EQ(leave("B"), "not ours");
+  EXPECT_FALSE(record());
+}
+
+TEST_P(Leave, HandsOffWithAFenceAboveTheHighestThatItsClientHasSeen) {
+  listen({"B"});
+  acquire("A");
+  acquire("B");
+  const std::int64_t highest = kNever - 1'000'000;
+  leave("A", 1, highest);
+  EXPECT_EQ(record()->fence, highest + 1);
+}
+
+ON_ALL_BACKENDS(Leave);
+
+}  // namespace
+}  // namespace belay::test

@@ -1,0 +1,300 @@
+// What the tests of the lock's verbs share: calls with packed arguments, and what stands on the
+// server and in the inboxes afterwards, unpacked. One thread; GoogleTest makes one per test.
+#include "script/lock_fixture.h"
+
+#include <iterator>
+#include <utility>
+
+#include "base/packing.h"
+#include "scripts/scripts.h"
+
+namespace belay::test {
+namespace {
+
+constexpr std::size_t kClientSize = 22;
+constexpr int kExpiresOffset = 57;
+
+std::string packed(std::int64_t number) {
+  return Packer().number(number).take();
+}
+
+std::int64_t unpacked(std::string_view bytes) {
+  return Unpacker(bytes).number();
+}
+
+// The name of `code`, counted from 1, or of the error that came instead.
+std::string code_name(const Reply& reply, std::initializer_list<const char*> names) {
+  if (reply.kind != Reply::Kind::kString || reply.text.empty()) {
+    return reply.kind == Reply::Kind::kError ? reply.error_code() : reply.canonical();
+  }
+  const auto code = static_cast<unsigned char>(reply.text[0]);
+  return code >= 1 && code <= names.size() ? names.begin()[code - 1] : "unknown code";
+}
+
+}  // namespace
+
+std::vector<std::string> keys_of(const std::string& name) {
+  const std::string tag = ":{" + name + "}";
+  return {"belay:r" + tag, "belay:f" + tag, "belay:q" + tag, "belay:w" + tag};
+}
+
+std::string client_id(const std::string& client) {
+  return client + std::string(kClientSize - client.size(), '-');
+}
+
+std::string client_of(const std::string& id) {
+  return id.substr(0, id.find('-'));
+}
+
+std::string claim(const std::string& client, std::int64_t epoch) {
+  return Packer().bytes(client_id(client)).number(epoch).take();
+}
+
+std::string AcquireCall::packed() const {
+  return Packer()
+      .bytes(claim(client, epoch))
+      .number(lease)
+      .number(not_after)
+      .number(grant)
+      .number(ticket)
+      .number(highest)
+      .u8(queue ? 1 : 0)
+      .u16(static_cast<std::uint64_t>(local_waiters))
+      .take();
+}
+
+std::string RenewCall::packed() const {
+  return Packer()
+      .bytes(claim(client, epoch))
+      .number(lease)
+      .number(fence)
+      .u16(static_cast<std::uint64_t>(more))
+      .u16(static_cast<std::uint64_t>(holds))
+      .u16(static_cast<std::uint64_t>(local_waiters))
+      .take();
+}
+
+Record unpack_record(std::string_view bytes) {
+  Unpacker in(bytes);
+  Record record;
+  record.version = in.u8();
+  record.type = in.u8();
+  record.waits = in.u8();
+  record.client = client_of(std::string(in.bytes(kClientSize)));
+  record.epoch = in.number();
+  record.fence = in.number();
+  record.since = in.number();
+  record.last = in.number();
+  record.expires = in.number();
+  record.holds = in.u16();
+  record.local_waiters = in.u16();
+  EXPECT_TRUE(in.complete()) << printable(bytes);
+  record.info = in.rest();
+  return record;
+}
+
+Told unpack_message(const Message& message) {
+  constexpr const char* kKinds[] = {"?", "grant", "next", "waits", "broken"};
+  Unpacker in(message.payload);
+  Told told;
+  told.client = client_of(message.channel.substr(kInbox.size()));
+  const unsigned kind = in.u8();
+  told.kind = kind < std::size(kKinds) ? kKinds[kind] : "?";
+  told.epoch = in.number();
+  told.ts = in.number();
+  if (told.kind == "grant") {
+    told.fence = in.number();
+    told.last = in.number();
+    told.grant = in.number();
+    told.waits = in.u8();
+  } else if (told.kind == "next") {
+    told.wait = in.number();
+  }
+  told.key = told.kind == "broken" ? in.bytes(in.u16()) : in.rest();
+  told.info = told.kind == "broken" ? in.rest() : std::string_view();
+  EXPECT_TRUE(in.complete()) << printable(message.payload);
+  return told;
+}
+
+void LockTest::SetUp() {
+  backend_ = &Backend::get(GetParam());
+  backend_->reset();
+}
+
+Reply LockTest::run(const Script& script, const std::vector<std::string>& keys,
+                    const std::vector<std::string>& args) {
+  std::vector<std::string> argv{"EVALSHA", std::string(script.sha1), std::to_string(keys.size())};
+  argv.insert(argv.end(), keys.begin(), keys.end());
+  argv.insert(argv.end(), args.begin(), args.end());
+  const Reply reply = command(argv);
+  if (reply.error_code() != "NOSCRIPT") {
+    return reply;
+  }
+  command({"SCRIPT", "LOAD", std::string(script.body)});
+  return command(argv);
+}
+
+Acquired LockTest::acquire_with(const AcquireCall& call) {
+  const Reply reply = run(scripts::kAcquire, keys_, {call.packed(), kInbox, call.info});
+  Acquired result;
+  result.code = code_name(reply, {"granted", "queued", "busy", "late", "stale", "more"});
+  if (reply.is_error()) {
+    return result;
+  }
+  Unpacker in(reply.text);
+  in.u8();
+  result.ts = in.number();
+  if (result.code == "granted") {
+    result.fence = in.number();
+    result.last = in.number();
+    result.waits = in.u8();
+  } else if (result.code == "queued") {
+    result.position = in.number();
+    result.remaining = in.number();
+    result.ticket = in.number();
+    result.stored = in.number();
+  } else if (result.code == "busy") {
+    result.remaining = in.number();
+  }
+  EXPECT_TRUE(in.complete() && in.rest().empty()) << reply.canonical();
+  return result;
+}
+
+Acquired LockTest::acquire(const std::string& client, std::int64_t epoch) {
+  return acquire_with({.client = client, .epoch = epoch});
+}
+
+Acquired LockTest::try_acquire(const std::string& client, std::int64_t epoch) {
+  return acquire_with({.client = client, .epoch = epoch, .queue = false});
+}
+
+std::string LockTest::leave(const std::string& client, std::int64_t epoch, std::int64_t highest) {
+  const Reply reply = run(scripts::kLeave, keys_,
+                          {Packer().bytes(claim(client, epoch)).number(highest).take(), kInbox});
+  if (!reply.is_error()) {
+    EXPECT_EQ(reply.text.size(), 9U) << reply.canonical();
+  }
+  return code_name(reply, {"ok", "not ours", "more"});
+}
+
+Renewed LockTest::renew(const RenewCall& call) {
+  const Reply reply = run(scripts::kRenew, keys_, {kInbox, packed(0), call.packed()});
+  if (reply.is_error()) {
+    return {.code = reply.error_code()};
+  }
+  constexpr const char* kCodes[] = {"?", "ok", "not ours", "unreadable"};
+  Unpacker in(reply.text);
+  in.number();
+  Renewed result;
+  result.code = kCodes[in.u8() & 3U];
+  result.last = in.number();
+  result.waits = in.u8();
+  EXPECT_TRUE(in.complete() && in.rest().empty()) << reply.canonical();
+  return result;
+}
+
+Broken LockTest::break_lock(std::int64_t fence, const std::string& info) {
+  const Reply reply =
+      run(scripts::kBreak, keys_, {Packer().number(fence).number(0).take(), kInbox, info});
+  if (reply.is_error() || reply.elements.size() != 3) {
+    return {.code = reply.is_error() ? reply.error_code() : reply.canonical()};
+  }
+  Broken result;
+  result.code = "ok";
+  if (!reply.elements[1].text.empty()) {
+    result.parted = unpack_record(reply.elements[1].text);
+  }
+  result.more = reply.elements[2].integer == 1;
+  return result;
+}
+
+Inspected LockTest::inspect(int most) {
+  const Reply reply = run(scripts::kInspect, keys_, {std::to_string(most)});
+  if (reply.is_error() || reply.elements.size() < 3 || reply.elements.size() % 3 != 0) {
+    return {.code = reply.is_error() ? reply.error_code() : reply.canonical()};
+  }
+  Inspected result;
+  result.code = "ok";
+  result.ts = unpacked(reply.elements[0].text);
+  if (!reply.elements[1].text.empty()) {
+    result.holder = unpack_record(reply.elements[1].text);
+  }
+  result.count = reply.elements[2].integer;
+  for (std::size_t i = 3; i < reply.elements.size(); i += 3) {
+    Inspected::Waiter waiter;
+    waiter.client = client_of(reply.elements[i].text);
+    waiter.ticket = static_cast<std::int64_t>(std::stod(reply.elements[i + 1].text));
+    Unpacker in(reply.elements[i + 2].text);
+    waiter.epoch = in.number();
+    waiter.grant = in.number();
+    waiter.info = in.rest();
+    result.waiters.push_back(waiter);
+  }
+  return result;
+}
+
+void LockTest::listen(const std::vector<std::string>& clients) {
+  for (const std::string& client : clients) {
+    backend_->listen(kInbox + client_id(client));
+  }
+}
+
+void LockTest::stop_listening(const std::string& client) {
+  backend_->stop_listening(kInbox + client_id(client));
+}
+
+std::vector<Told> LockTest::told() const {
+  std::vector<Told> all;
+  for (const Message& message : backend_->take_messages()) {
+    all.push_back(unpack_message(message));
+  }
+  return all;
+}
+
+std::vector<std::string> LockTest::told_briefly() const {
+  std::vector<std::string> all;
+  for (const Told& one : told()) {
+    all.push_back(one.client + " " + one.kind + " " + std::to_string(one.epoch));
+  }
+  return all;
+}
+
+std::int64_t LockTest::now() {
+  const Reply time = command({"TIME"});
+  return std::stoll(time.elements[0].text) * kSecond + std::stoll(time.elements[1].text);
+}
+
+std::optional<Record> LockTest::record() {
+  const Reply reply = command({"GET", record_key()});
+  return reply.kind == Reply::Kind::kString ? std::optional(unpack_record(reply.text))
+                                            : std::nullopt;
+}
+
+std::int64_t LockTest::stored_fence() {
+  return unpacked(command({"GET", fence_key()}).text);
+}
+
+void LockTest::store_fence(std::int64_t fence) {
+  command({"SET", fence_key(), packed(fence)});
+}
+
+std::vector<std::string> LockTest::queue() {
+  std::vector<std::string> clients;
+  for (const Reply& member : command({"ZRANGE", queue_key(), "0", "-1"}).elements) {
+    clients.push_back(client_of(member.text));
+  }
+  return clients;
+}
+
+void LockTest::lapse() {
+  ASSERT_TRUE(record());
+  command({"SETRANGE", record_key(), std::to_string(kExpiresOffset), packed(now() - 1)});
+}
+
+void LockTest::queue_the_dead(int count) {
+  for (int i = 0; i < count; ++i) {
+    ASSERT_EQ(acquire("dead" + std::to_string(i)).code, "queued");
+  }
+}
+
+}  // namespace belay::test

@@ -1,0 +1,205 @@
+// What the tests of the lock's verbs share: calls with packed arguments, and what stands on the
+// server and in the inboxes afterwards, unpacked. One thread; GoogleTest makes one per test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/script.h"
+#include "script/backend.h"
+
+namespace belay::test {
+
+inline constexpr std::int64_t kSecond = 1'000'000;
+inline constexpr std::int64_t kLease = 30 * kSecond;
+inline constexpr std::int64_t kGrant = 10 * kSecond;
+inline constexpr std::int64_t kNever = 9'000'000'000'000'000;
+inline constexpr int kFenceRange = 8;
+inline constexpr int kSkips = 64;
+inline const std::string kInbox = "belay:i:";
+
+// The four keys of a resource, in the scripts' order.
+std::vector<std::string> keys_of(const std::string& name);
+
+// Client "A" has the id "A---------------------".
+std::string client_id(const std::string& client);
+std::string client_of(const std::string& id);
+std::string claim(const std::string& client, std::int64_t epoch);
+
+struct AcquireCall {
+  std::string client;
+  std::int64_t epoch = 1;
+  std::int64_t lease = kLease;
+  std::int64_t not_after = kNever;
+  std::int64_t grant = kGrant;
+  std::int64_t ticket = 0;
+  std::int64_t highest = 0;
+  bool queue = true;
+  int local_waiters = 0;
+  std::string info = "info";
+
+  [[nodiscard]] std::string packed() const;
+};
+
+// `code` is granted, queued, busy, late, stale, more, or the code of an error.
+struct Acquired {
+  std::string code;
+  std::int64_t ts = 0;
+  std::int64_t fence = 0;
+  std::int64_t last = 0;
+  int waits = 0;
+  std::int64_t position = 0;
+  std::int64_t remaining = 0;
+  std::int64_t ticket = 0;
+  std::int64_t stored = 0;
+};
+
+struct RenewCall {
+  std::string client;
+  std::int64_t epoch = 1;
+  std::int64_t fence = 0;
+  std::int64_t lease = kLease;
+  int more = 0;
+  int holds = 1;
+  int local_waiters = 0;
+
+  [[nodiscard]] std::string packed() const;
+};
+
+// `code` is ok, not ours, unreadable, or the code of an error.
+struct Renewed {
+  std::string code;
+  std::int64_t last = 0;
+  int waits = 0;
+};
+
+struct Record {
+  int version = 0;
+  int type = 0;
+  int waits = 0;
+  std::string client;
+  std::int64_t epoch = 0;
+  std::int64_t fence = 0;
+  std::int64_t since = 0;
+  std::int64_t last = 0;
+  std::int64_t expires = 0;
+  int holds = 0;
+  int local_waiters = 0;
+  std::string info;
+};
+
+// The record that a verb replied.
+Record unpack_record(std::string_view bytes);
+
+struct Broken {
+  std::string code;  // ok, or the code of an error
+  std::optional<Record> parted = {};
+  bool more = false;
+};
+
+struct Inspected {
+  struct Waiter {
+    std::string client;
+    std::int64_t ticket = 0;
+    std::int64_t epoch = 0;
+    std::int64_t grant = 0;
+    std::string info;
+  };
+
+  std::string code;
+  std::int64_t ts = 0;
+  std::optional<Record> holder = {};
+  std::int64_t count = 0;
+  std::vector<Waiter> waiters = {};
+};
+
+// A message to an inbox. `kind` is grant, next, waits or broken.
+struct Told {
+  std::string client;
+  std::string kind;
+  std::int64_t epoch = 0;
+  std::int64_t ts = 0;
+  std::int64_t fence = 0;
+  std::int64_t last = 0;
+  std::int64_t grant = 0;
+  int waits = 0;
+  std::int64_t wait = 0;
+  std::string key;
+  std::string info;
+};
+
+Told unpack_message(const Message& message);
+
+class LockTest : public testing::TestWithParam<Backend::Kind> {
+ protected:
+  void SetUp() override;
+
+  // The lock that the calls below are about.
+  void use_lock(const std::string& name) { keys_ = keys_of(name); }
+
+  Reply run(const Script& script, const std::vector<std::string>& keys,
+            const std::vector<std::string>& args);
+
+  Reply command(const std::vector<std::string>& argv) { return backend_->execute(argv); }
+
+  Acquired acquire_with(const AcquireCall& call);
+  Acquired acquire(const std::string& client, std::int64_t epoch = 1);
+  Acquired try_acquire(const std::string& client, std::int64_t epoch = 1);
+  // Returns ok, not ours, more, or the code of an error.
+  std::string leave(const std::string& client, std::int64_t epoch = 1, std::int64_t highest = 0);
+  Renewed renew(const RenewCall& call);
+  Broken break_lock(std::int64_t fence, const std::string& info = "breaker");
+  Inspected inspect(int most = 100);
+
+  // Clients whose inbox somebody reads; messages to others find nobody.
+  void listen(const std::vector<std::string>& clients);
+  void stop_listening(const std::string& client);
+  std::vector<Told> told() const;
+  // The same as "B grant 1" (client, kind, epoch), in their order.
+  std::vector<std::string> told_briefly() const;
+
+  std::int64_t now();
+  std::optional<Record> record();
+  std::int64_t stored_fence();
+  void store_fence(std::int64_t fence);
+  // Clients in the order of the queue.
+  std::vector<std::string> queue();
+
+  std::int64_t pttl(const std::string& key) { return command({"PTTL", key}).integer; }
+
+  // Lets the lease of the record end a moment ago.
+  void lapse();
+
+  // All that stands on the server, as text; without times to live.
+  std::string contents() { return contents_of(*backend_); }
+
+  // Queues that many clients that nobody listens for.
+  void queue_the_dead(int count);
+
+  const std::vector<std::string>& keys() const { return keys_; }
+
+  const std::string& record_key() const { return keys_[0]; }
+
+  const std::string& fence_key() const { return keys_[1]; }
+
+  const std::string& queue_key() const { return keys_[2]; }
+
+  const std::string& waiters_key() const { return keys_[3]; }
+
+ private:
+  Backend* backend_ = nullptr;
+  std::vector<std::string> keys_ = keys_of("orders");
+};
+
+}  // namespace belay::test
+
+// The suite on all three servers.
+#define ON_ALL_BACKENDS(suite)                                                             \
+  INSTANTIATE_TEST_SUITE_P(                                                                \
+      On, suite,                                                                           \
+      testing::Values(Backend::Kind::kSim, Backend::Kind::kRedis, Backend::Kind::kValkey), \
+      [](const auto& tested) { return name_of(tested.param); })

@@ -1,0 +1,164 @@
+// One CLI11 parser per subcommand. They are not CLI11's own subcommands, because those would take a
+// NAME or COMMAND for a subcommand that is called the same.
+#include "arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+
+#include "exit_codes.h"
+#include "help.h"
+#include "text.h"
+
+namespace {
+
+constexpr double kMostSeconds = 1e9;
+constexpr std::int64_t kLargestId = (std::int64_t{1} << 53) - 1;
+
+// Fractions are fine; what is more than nothing is at least a millisecond.
+std::int64_t to_ms(const std::string& option, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || !(value >= 0 && value <= kMostSeconds)) {
+    throw CLI::ValidationError(option, "not a number of seconds: " + in_quotes(text));
+  }
+  const auto ms = static_cast<std::int64_t>(std::llround(value * 1000));
+  return value > 0 ? std::max<std::int64_t>(1, ms) : 0;
+}
+
+template <typename Target>
+CLI::Option* add_seconds(CLI::App& app, const std::string& names, const std::string& shown,
+                         Target& target) {
+  return app.add_option_function<std::string>(
+      names, [shown, &target](const std::string& text) { target = to_ms(shown, text); });
+}
+
+void add_server_options(CLI::App& app, ServerOptions& server) {
+  app.add_option("--url", server.url);
+  app.add_option("--user", server.user);
+  app.add_option("--password-file", server.password_file);
+  app.add_option("--prefix", server.prefix);
+}
+
+int complain_of_usage(const CLI::App& app, const std::string& message) {
+  complain(message + " (see " + app.get_name() + " --help)");
+  return kExitUsage;
+}
+
+// Nothing: go on.
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, const char* help) {
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(std::move(arguments));
+    return std::nullopt;
+  } catch (const CLI::Success&) {
+    std::fputs(help, stdout);
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    return complain_of_usage(app, error.what());
+  }
+}
+
+std::variant<int, ShowOptions> parse_show(CLI::App& app, ShowOptions& options,
+                                          std::vector<std::string> arguments, const char* help,
+                                          const char* what) {
+  app.add_option(what, options.name)->required();
+  app.add_flag("--json", options.json);
+  add_server_options(app, options.server);
+  if (const auto code = parse(app, std::move(arguments), help)) {
+    return *code;
+  }
+  return options;
+}
+
+// The command is what CLI11 has left. An error's text, or "".
+std::string take_command(std::vector<std::string> rest, const std::string& shell_text,
+                         RunOptions& options) {
+  const bool separated = !rest.empty() && rest[0] == "--";
+  if (!separated && !rest.empty() && rest[0][0] == '-') {
+    return "unknown option " + in_quotes(rest[0]);
+  }
+  if (options.name.empty()) {
+    return "no NAME was given";
+  }
+  if (!separated && std::find(rest.begin(), rest.end(), "--") != rest.end()) {
+    return "only one NAME can be locked, " + in_quotes(rest[0]) + " is a second one before '--'";
+  }
+  while (separated && !rest.empty() && rest[0] == "--") {
+    rest.erase(rest.begin());
+  }
+  if (shell_text.empty() == rest.empty()) {
+    return rest.empty() ? "no COMMAND was given" : "-c and a COMMAND exclude each other";
+  }
+  options.command = std::move(rest);
+  return "";
+}
+
+std::vector<std::string> shell_command(const std::string& text) {
+  const char* shell = std::getenv("SHELL");  // NOLINT(concurrency-mt-unsafe): one thread so far
+  const bool usable = shell != nullptr && *shell != '\0';
+  return {usable ? shell : "/bin/sh", "-c", text};
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  bool& verbose = options.verbose;
+  CLI::Option* nonblock =
+      app.add_flag_callback("-n,--nonblock", [&options] { options.wait_ms = 0; });
+  add_seconds(app, "-w,--wait,--timeout", "--wait", options.wait_ms)->excludes(nonblock);
+  app.add_option("-E,--conflict-exit-code", options.conflict_code)->check(CLI::Range(0, 255));
+  app.add_flag_callback("-x,--exclusive,-e", [] {});
+  add_seconds(app, "--lease", "--lease", options.server.lease_ms);
+  add_seconds(app, "--max-hold", "--max-hold", options.server.max_hold_ms);
+  add_seconds(app, "--kill-after", "--kill-after", options.kill_after_ms);
+  app.add_option("--label", options.server.label);
+  app.add_flag("-v,--verbose", verbose);
+  add_server_options(app, options.server);
+}
+
+}  // namespace
+
+std::variant<int, RunOptions> parse_run(std::vector<std::string> arguments) {
+  CLI::App app("", "belay run");
+  RunOptions options;
+  std::string shell_text;
+  add_run_options(app, options);
+  app.add_option("-c,--command", shell_text);
+  app.add_option("NAME", options.name);
+  app.prefix_command();
+  if (const auto code = parse(app, std::move(arguments), kRunHelp)) {
+    return *code;
+  }
+  const std::string error = take_command(app.remaining(), shell_text, options);
+  if (!error.empty()) {
+    return complain_of_usage(app, error);
+  }
+  if (!shell_text.empty()) {
+    options.command = shell_command(shell_text);
+  }
+  return options;
+}
+
+std::variant<int, ShowOptions> parse_inspect(std::vector<std::string> arguments) {
+  CLI::App app("", "belay inspect");
+  ShowOptions options;
+  return parse_show(app, options, std::move(arguments), kInspectHelp, "NAME");
+}
+
+std::variant<int, ShowOptions> parse_list(std::vector<std::string> arguments) {
+  CLI::App app("", "belay ls");
+  ShowOptions options;
+  app.add_option("--limit", options.limit)->check(CLI::Range(1, 1000000));
+  return parse_show(app, options, std::move(arguments), kListHelp, "PATTERN");
+}
+
+std::variant<int, ShowOptions> parse_break(std::vector<std::string> arguments) {
+  CLI::App app("", "belay break");
+  ShowOptions options;
+  app.add_option("--fence", options.fence)->check(CLI::Range(std::int64_t{1}, kLargestId));
+  return parse_show(app, options, std::move(arguments), kBreakHelp, "NAME");
+}

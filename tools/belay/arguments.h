@@ -1,0 +1,18 @@
+// From the command line to options: each function reads the arguments after a subcommand's name.
+// A number instead of options is the code to exit with: help was shown, or a complaint made.
+#ifndef BELAY_TOOLS_ARGUMENTS_H
+#define BELAY_TOOLS_ARGUMENTS_H
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "run.h"
+#include "show.h"
+
+std::variant<int, RunOptions> parse_run(std::vector<std::string> arguments);
+std::variant<int, ShowOptions> parse_inspect(std::vector<std::string> arguments);
+std::variant<int, ShowOptions> parse_list(std::vector<std::string> arguments);
+std::variant<int, ShowOptions> parse_break(std::vector<std::string> arguments);
+
+#endif

@@ -1,0 +1,116 @@
+// Between fork and exec only async-signal-safe calls are made, because the library's thread may
+// have held any lock. A failed exec is reported through a close-on-exec pipe. An ended child is
+// reaped only by the destructor: until then its process id, and that of its group, cannot be
+// reused.
+#include "child.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "exit_codes.h"
+#include "text.h"
+
+namespace {
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  result.reserve(strings.size() + 1);
+  for (const std::string& string : strings) {
+    result.push_back(const_cast<char*>(string.c_str()));  // exec's signature; it does not write
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
+StartError os_error(const char* what) {
+  return {kExitOsError, std::string(what) + ": " + std::system_category().message(errno)};
+}
+
+// In the child: become the command, or tell errno through the pipe.
+[[noreturn]] void become(char* const* arguments, char* const* environment, bool own_group,
+                         pid_t parent, int report_fd, const Signals& signals) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) {
+    _exit(kExitOsError);  // belay died before the line above
+  }
+  if (own_group) {
+    setpgid(0, 0);
+  }
+  signals.restore();
+  execvpe(arguments[0], arguments, environment);
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = write(report_fd, &error, sizeof error);
+  _exit(kExitNotFound);
+}
+
+// 0 when the exec took place, else its errno.
+int read_report(int fd) {
+  int error = 0;
+  ssize_t count = 0;
+  do {
+    count = read(fd, &error, sizeof error);
+  } while (count < 0 && errno == EINTR);
+  return count == static_cast<ssize_t>(sizeof error) ? error : 0;
+}
+
+StartError exec_error(const std::string& program, int error) {
+  const int code = error == ENOENT || error == ENOTDIR ? kExitNotFound : kExitNotExecutable;
+  return {code,
+          "could not run " + in_quotes(program) + ": " + std::system_category().message(error)};
+}
+
+}  // namespace
+
+Child::~Child() {
+  if (ended_) {
+    waitpid(pid_, nullptr, WNOHANG);
+  }
+}
+
+StartError Child::start(const Command& command, const Signals& signals) {
+  const std::vector<char*> arguments = pointers(command.arguments);
+  const std::vector<char*> environment = pointers(command.environment);
+  const pid_t parent = getpid();
+  int report[2] = {-1, -1};
+  if (pipe2(report, O_CLOEXEC) != 0) {
+    return os_error("could not make a pipe");
+  }
+  pid_ = fork();
+  if (pid_ == 0) {
+    become(arguments.data(), environment.data(), command.own_group, parent, report[1], signals);
+  }
+  StartError fork_error = pid_ < 0 ? os_error("could not fork") : StartError{};
+  close(report[1]);
+  const int error = pid_ < 0 ? 0 : read_report(report[0]);
+  close(report[0]);
+  if (error != 0) {
+    waitpid(pid_, nullptr, 0);
+    return exec_error(command.arguments[0], error);
+  }
+  own_group_ = command.own_group;
+  return fork_error;
+}
+
+void Child::update() {
+  siginfo_t info{};
+  while (waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+         info.si_pid != 0) {
+    stopped_by_ = info.si_code == CLD_CONTINUED ? 0 : info.si_status;
+    info = {};
+  }
+  info = {};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      info.si_pid != 0) {
+    ended_ = true;
+    exit_code_ = info.si_code == CLD_EXITED ? info.si_status : kExitSignal + info.si_status;
+  }
+}
+
+void Child::send(int signal) const {
+  kill(own_group_ ? -pid_ : pid_, signal);
+}

@@ -1,0 +1,78 @@
+// The help texts, each within one screen of 24 lines and 80 columns.
+#ifndef BELAY_TOOLS_HELP_H
+#define BELAY_TOOLS_HELP_H
+
+constexpr char kMainHelp[] =
+    R"(Hold distributed locks on Redis or Valkey, and see who holds them.
+
+  belay run [OPTION...] NAME -- COMMAND [ARG...]  hold NAME while COMMAND runs
+  belay inspect [OPTION...] NAME                  who holds NAME, who waits
+  belay ls [OPTION...] PATTERN                    the names in use, by glob
+  belay break [OPTION...] NAME                    take NAME from its holder
+  belay run|inspect|ls|break --help               more about each
+  belay --version
+
+The server: --url, else $BELAY_URL, else redis://localhost:6379
+  redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]  unix://[[USER]:PASSWORD@]/PATH
+Exit codes: 1 in use (run -n, -w), or nothing to break; 64 usage;
+  69 the server cannot be reached or refuses; 71, 74 errors of this host;
+  run also: 75 lock lost, 126/127 COMMAND cannot be run/found, 128+N signal N,
+  else COMMAND's own.
+
+Names are any bytes. Those that a terminal would not show are printed as \xNN,
+and \ as \\. JSON is one object a line. In it a byte that is not UTF-8 becomes
+\u00NN, and name_hex then has the name's bytes in hex.
+)";
+
+constexpr char kRunHelp[] =
+    R"(belay run [OPTION...] NAME -- COMMAND [ARG...]  (or: NAME COMMAND, NAME -c TEXT)
+Waits for the lock NAME, holds it while COMMAND runs, then releases it.
+  -n, --nonblock          do not wait: exit 1 if the lock is in use
+  -w, --wait SECONDS      wait that long at most; fractions; 0 is -n
+  -E, --conflict-exit-code N   exit with N instead of 1 after -n or -w
+  -x, --exclusive         one holder at a time (the default)
+  -c, --command TEXT      run TEXT by $SHELL, else /bin/sh
+  --lease SECONDS         how long others wait if this host dies (default 30)
+  --max-hold SECONDS      let go of the lock after that time
+  --kill-after SECONDS    if the lock is about to be lost, COMMAND gets TERM so
+                          long before the end (default 5; at most a third of the
+                          lease), at the end KILL, and belay exits with 75
+  --label TEXT            what others see beside host and pid
+  -v, --verbose           say how long it took, and the fence
+  --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+COMMAND finds BELAY_NAME, BELAY_FENCE and BELAY_FENCES in its environment.
+TERM HUP INT QUIT USR1 USR2 are passed on to it. It leads a process group, which
+is signalled as a whole, unless stdin is a terminal. If belay is killed, it is
+killed too, but not what it has started itself. Without -n and -w belay
+waits through outages of the server, after saying so on stderr.
+)";
+
+constexpr char kInspectHelp[] = R"(belay inspect [OPTION...] NAME
+Shows who holds NAME (host, pid, label), since when, the fence, what is left of
+the lease, and who waits, in order. Exits with 0 also when NAME is free.
+  --json        {"name", "held", "holder", "waiters", "waiters_total"}, where
+                holder is null or {"client", "label", "host", "pid", "since_ms",
+                "lease_ms", "fence", "holds", "local_waiters"}; since_ms is
+                for how long; holds and local_waiters date from the
+                holder's last renewal
+  --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+)";
+
+constexpr char kListHelp[] = R"(belay ls [OPTION...] PATTERN
+Lists the names in use that match the glob PATTERN (* ? [a-z] \), one a line:
+name, holder, what is left of the lease, how many wait.
+  --limit N     this many names at most (default 10000)
+  --json        one object a line, each as of belay inspect --json
+  --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+)";
+
+constexpr char kBreakHelp[] = R"(belay break [OPTION...] NAME
+Says who holds NAME, then takes it from exactly that holder, who learns that the
+lock is lost, and gives it to the first waiter. Exits with 1 when nothing was
+broken: NAME was free, changed hands meanwhile, or has another fence.
+  --fence N     only if the holder's fence is N
+  --json        {"name", "broken", "holder"}; holder as of belay inspect --json
+  --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+)";
+
+#endif

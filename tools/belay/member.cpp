@@ -1,0 +1,61 @@
+// A copy of the event's members, so that the event can be freed before anything is printed.
+#include "member.h"
+
+#include "text.h"
+
+namespace {
+
+std::string text_of(const belay_event* event, std::int32_t index, std::int32_t field) {
+  std::int64_t size = 0;
+  const char* text = belay_event_member_text(event, index, field, &size);
+  return {text, static_cast<std::size_t>(size)};
+}
+
+Member read_member(const belay_event* event, std::int32_t index) {
+  const auto number = [event, index](std::int32_t field) {
+    return belay_event_member_int(event, index, field);
+  };
+  return {text_of(event, index, BELAY_MEMBER_CLIENT),
+          text_of(event, index, BELAY_MEMBER_LABEL),
+          text_of(event, index, BELAY_MEMBER_HOST),
+          number(BELAY_MEMBER_PID),
+          number(BELAY_MEMBER_SINCE_MS),
+          number(BELAY_MEMBER_LEASE_MS),
+          number(BELAY_MEMBER_FENCE),
+          number(BELAY_MEMBER_HOLDS),
+          number(BELAY_MEMBER_LOCAL_WAITERS)};
+}
+
+}  // namespace
+
+Members read_members(const belay_event* event) {
+  Members members;
+  for (std::int32_t i = 0; i < belay_event_member_count(event); i++) {
+    const std::int64_t role = belay_event_member_int(event, i, BELAY_MEMBER_ROLE);
+    if (role == BELAY_ROLE_HOLDER) {
+      members.holder = read_member(event, i);
+    } else if (role == BELAY_ROLE_WAITER) {
+      members.waiters.push_back(read_member(event, i));
+    }
+  }
+  members.waiters_total = belay_event_member_total(event) - (members.holder ? 1 : 0);
+  return members;
+}
+
+std::vector<std::string> read_names(const belay_event* event) {
+  const std::int32_t count = belay_event_member_count(event);
+  std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(count));
+  for (std::int32_t i = 0; i < count; i++) {
+    names.push_back(text_of(event, i, BELAY_MEMBER_NAME));
+  }
+  return names;
+}
+
+std::string describe(const Member& member) {
+  std::string text = printable(member.host) + " pid " + std::to_string(member.pid);
+  if (!member.label.empty()) {
+    text += " (" + printable(member.label) + ")";
+  }
+  return text;
+}

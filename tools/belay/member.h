@@ -1,0 +1,37 @@
+// Who holds a name and who waits for it: the members of an event as values, and in words.
+#ifndef BELAY_TOOLS_MEMBER_H
+#define BELAY_TOOLS_MEMBER_H
+
+#include <belay/belay.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+struct Member {
+  std::string client;
+  std::string label;
+  std::string host;
+  std::int64_t pid = 0;
+  std::int64_t since_ms = 0;
+  std::int64_t lease_ms = 0;
+  std::int64_t fence = 0;
+  std::int64_t holds = 0;
+  std::int64_t local_waiters = 0;
+};
+
+struct Members {
+  std::optional<Member> holder;
+  std::vector<Member> waiters;  // in order
+  std::int64_t waiters_total = 0;
+};
+
+// The members of an INSPECTED or BROKEN event.
+Members read_members(const belay_event* event);
+// The names of a LISTED event.
+std::vector<std::string> read_names(const belay_event* event);
+// "web-7 pid 4711 (billing)".
+std::string describe(const Member& member);
+
+#endif

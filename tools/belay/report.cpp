@@ -1,0 +1,154 @@
+// Text is laid out for reading and may change; JSON is for programs, and there fields are only
+// added.
+#include "report.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "json.h"
+#include "text.h"
+
+namespace {
+
+constexpr std::size_t kWidestColumn = 48;  // a longer name or holder pushes the rest to the right
+
+// The local time `ms` ago.
+std::string time_ago(std::int64_t ms) {
+  const std::time_t then = std::time(nullptr) - ms / 1000;
+  std::tm parts{};
+  localtime_r(&then, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
+}
+
+std::string padded(const std::string& text, std::size_t columns) {
+  const std::size_t used = width(text);
+  return text + std::string(columns > used ? columns - used : 0, ' ');
+}
+
+std::string holder_column(const Entry& entry) {
+  return entry.members.holder ? describe(*entry.members.holder) : "free";
+}
+
+std::size_t column_width(std::size_t so_far, const std::string& text) {
+  return std::max(so_far, std::min(width(text), kWidestColumn));
+}
+
+void append_name(Json& json, const std::string& name) {
+  json.key("name").text(name);
+  if (!is_utf8(name)) {
+    json.key("name_hex").text(hex(name));
+  }
+}
+
+void append_client(Json& json, const Member& member) {
+  json.key("client").text(member.client).key("label").text(member.label);
+  json.key("host").text(member.host).key("pid").number(member.pid);
+  json.key("since_ms").number(member.since_ms);
+}
+
+void append_holder(Json& json, const Members& members) {
+  json.key("holder");
+  if (!members.holder) {
+    json.null();
+    return;
+  }
+  const Member& holder = *members.holder;
+  append_client(json.open('{'), holder);
+  json.key("lease_ms").number(holder.lease_ms).key("fence").number(holder.fence);
+  json.key("holds").number(holder.holds).key("local_waiters").number(holder.local_waiters);
+  json.close('}');
+}
+
+std::string holder_text(const Member& holder) {
+  return "holder:  " + describe(holder) +  //
+         "\nsince:   " + time_ago(holder.since_ms) + " (" + duration(holder.since_ms) + ")" +
+         "\nfence:   " + std::to_string(holder.fence) +  //
+         "\nlease:   " + seconds(holder.lease_ms) + " left" +
+         "\nlocal:   " + counted(holder.holds, "hold") + ", " +
+         counted(holder.local_waiters, "waiter") + ", as of its last renewal\n";
+}
+
+std::string queue_text(const Members& members) {
+  std::string text = "waiting: " + std::to_string(members.waiters_total) + "\n";
+  std::size_t position = 0;
+  for (const Member& waiter : members.waiters) {
+    text += padded("  " + std::to_string(++position) + ".", 9);
+    text += describe(waiter) + " for " + duration(waiter.since_ms) + "\n";
+  }
+  if (members.waiters_total > static_cast<std::int64_t>(members.waiters.size())) {
+    text += "  ...\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string inspected_text(const std::string& name, const Members& members) {
+  if (!members.holder && members.waiters.empty()) {
+    return printable(name) + ": free\n";
+  }
+  return "name:    " + printable(name) + "\n" +
+         (members.holder ? holder_text(*members.holder) : "holder:  free\n") + queue_text(members);
+}
+
+std::string holder_line(const std::string& name, const Members& members) {
+  if (!members.holder) {
+    return printable(name) + ": free\n";
+  }
+  return printable(name) + ": held by " + describe(*members.holder) + " for " +
+         duration(members.holder->since_ms) + ", fence " + std::to_string(members.holder->fence) +
+         "\n";
+}
+
+std::string inspected_json(const std::string& name, const Members& members) {
+  Json json;
+  json.open('{');
+  append_name(json, name);
+  json.key("held").boolean(members.holder.has_value());
+  append_holder(json, members);
+  json.key("waiters").open('[');
+  for (const Member& waiter : members.waiters) {
+    append_client(json.open('{'), waiter);
+    json.close('}');
+  }
+  json.close(']').key("waiters_total").number(members.waiters_total).close('}');
+  return json.str();
+}
+
+std::string broken_json(const std::string& name, const Members& parted) {
+  Json json;
+  json.open('{');
+  append_name(json, name);
+  json.key("broken").boolean(parted.holder.has_value());
+  append_holder(json, parted);
+  json.close('}');
+  return json.str();
+}
+
+std::string in_use_table(const std::vector<Entry>& entries) {
+  std::size_t name_width = 0;
+  std::size_t holder_width = 0;
+  for (const Entry& entry : entries) {
+    name_width = column_width(name_width, printable(entry.name));
+    holder_width = column_width(holder_width, holder_column(entry));
+  }
+  std::string text;
+  for (const Entry& entry : entries) {
+    const std::string left = entry.members.holder ? seconds(entry.members.holder->lease_ms) : "-";
+    text += padded(printable(entry.name), name_width) + "  ";
+    text += padded(holder_column(entry), holder_width) + "  " + padded("lease " + left, 13);
+    text += "  " + std::to_string(entry.members.waiters_total) + " waiting\n";
+  }
+  return text;
+}
+
+std::string in_use_json_lines(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) {
+    text += inspected_json(entry.name, entry.members) + "\n";
+  }
+  return text;
+}

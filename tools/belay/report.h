@@ -1,0 +1,29 @@
+// What inspect, ls and break print. JSON uses the words of the C API: the fields of
+// enum belay_member_field in lower case. Pure.
+#ifndef BELAY_TOOLS_REPORT_H
+#define BELAY_TOOLS_REPORT_H
+
+#include <string>
+#include <vector>
+
+#include "member.h"
+
+struct Entry {
+  std::string name;
+  Members members;
+};
+
+// Several lines for people.
+std::string inspected_text(const std::string& name, const Members& members);
+// "orders:42: held by web-7 pid 4711 (billing) for 12 s, fence 17\n".
+std::string holder_line(const std::string& name, const Members& members);
+// One object, without a line end.
+std::string inspected_json(const std::string& name, const Members& members);
+// One object that says whether the name was taken from anybody, and from whom.
+std::string broken_json(const std::string& name, const Members& parted);
+// A line each, in columns.
+std::string in_use_table(const std::vector<Entry>& entries);
+// An object each, as inspected_json.
+std::string in_use_json_lines(const std::vector<Entry>& entries);
+
+#endif

@@ -1,0 +1,108 @@
+// Puts the halves together: wait for the lock, start the command, guard it, release. Every way out
+// after the grant goes through release(), so that a command that could not be started, or failed,
+// leaves nothing held.
+#include "run.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "child.h"
+#include "guard.h"
+#include "signals.h"
+#include "text.h"
+#include "wait.h"
+
+namespace {
+
+// What inspect shows of us unless --label says otherwise: the command's file name.
+std::string default_label(const std::string& program) {
+  constexpr std::size_t kLongestLabel = 64;
+  const std::string name = program.substr(program.rfind('/') + 1);
+  const bool plain =
+      std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 127; });
+  return plain && !name.empty() && name.size() <= kLongestLabel ? name : "belay";
+}
+
+bool sets_any(std::string_view entry, const std::vector<std::string>& settings) {
+  const std::string_view name = entry.substr(0, entry.find('=') + 1);
+  return std::any_of(settings.begin(), settings.end(),
+                     [name](const std::string& setting) { return setting.starts_with(name); });
+}
+
+// The inherited environment, with ours in place of an outer belay's.
+std::vector<std::string> child_environment(const std::string& name, std::int64_t fence) {
+  std::vector<std::string> result = {"BELAY_NAME=" + name, "BELAY_FENCE=" + std::to_string(fence),
+                                     "BELAY_FENCES=" + std::to_string(fence)};
+  const std::vector<std::string> ours = result;
+  for (char** entry = environ; *entry != nullptr; entry++) {
+    if (!sets_any(*entry, ours)) {
+      result.emplace_back(*entry);
+    }
+  }
+  return result;
+}
+
+// Releases the hold. The exit code is the command's unless the lock was lost.
+int release(belay_client* client, std::int64_t hold, const RunOptions& options, bool intervened,
+            int exit_code) {
+  belay_event* details = nullptr;
+  const std::int32_t status = belay_release_why(client, hold, &details);
+  const Event why(details);
+  if (intervened) {
+    return kExitLost;
+  }
+  if (status == BELAY_LOST) {
+    complain(in_quotes(options.name) + " was lost: " + reason(why.get()));
+    return kExitLost;
+  }
+  if (status != BELAY_OK) {
+    complain(in_quotes(options.name) +
+             " could not be released and is free when its lease ends: " + reason(why.get()));
+  }
+  return exit_code;
+}
+
+int run_command(belay_client* client, Signals& signals, const RunOptions& options,
+                const Grant& grant) {
+  const Command command{options.command, child_environment(options.name, grant.fence),
+                        isatty(STDIN_FILENO) != 1};
+  Child child;
+  if (belay_hold_remaining_ms(client, grant.hold) <= 0) {  // belay was stopped at this moment
+    return release(client, grant.hold, options, false, kExitLost);
+  }
+  signals.watch_job_control();
+  const StartError error = child.start(command, signals);
+  if (error.exit_code != 0) {
+    complain(error.message);
+    return release(client, grant.hold, options, false, error.exit_code);
+  }
+  Guard guard(client, grant.hold, child, signals, options);
+  guard.run();
+  return release(client, grant.hold, options, guard.intervened(), child.exit_code());
+}
+
+}  // namespace
+
+int run(RunOptions options) {
+  Signals signals;
+  if (signals.fd() < 0) {
+    complain("could not make a signal descriptor");
+    return kExitOsError;
+  }
+  if (!options.server.label) {
+    options.server.label = default_label(options.command[0]);
+  }
+  const Client client = open_client(options.server);
+  if (!client) {
+    return kExitUsage;
+  }
+  const Grant grant = Wait(client.get(), signals, options).run();
+  if (grant.hold == 0) {
+    return grant.exit_code;
+  }
+  return run_command(client.get(), signals, options, grant);
+}

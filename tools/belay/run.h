@@ -1,0 +1,25 @@
+// belay run: hold a lock while a command runs.
+#ifndef BELAY_TOOLS_RUN_H
+#define BELAY_TOOLS_RUN_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "exit_codes.h"
+#include "server.h"
+
+struct RunOptions {
+  ServerOptions server;
+  std::string name;
+  std::vector<std::string> command;
+  std::int64_t wait_ms = -1;  // -1: without limit; 0: one try
+  std::int64_t kill_after_ms = 5000;
+  int conflict_code = kExitConflict;
+  bool verbose = false;
+};
+
+// Returns the program's exit code.
+int run(RunOptions options);
+
+#endif

@@ -1,0 +1,62 @@
+// The setters remember their first error, so they are all called and asked once. What is not set
+// here keeps the library's default, which includes BELAY_URL from the environment.
+#include "server.h"
+
+#include "exit_codes.h"
+#include "text.h"
+
+namespace {
+
+void set_text(belay_options* options, std::int32_t (*setter)(belay_options*, const char*),
+              const std::optional<std::string>& value) {
+  if (value) {
+    setter(options, value->c_str());
+  }
+}
+
+void set_number(belay_options* options, std::int32_t (*setter)(belay_options*, std::int64_t),
+                std::optional<std::int64_t> value) {
+  if (value) {
+    setter(options, *value);
+  }
+}
+
+}  // namespace
+
+Client open_client(const ServerOptions& options) {
+  const Options settings(belay_options_new());
+  set_text(settings.get(), belay_options_set_url, options.url);
+  set_text(settings.get(), belay_options_set_user, options.user);
+  set_text(settings.get(), belay_options_set_password_file, options.password_file);
+  set_text(settings.get(), belay_options_set_prefix, options.prefix);
+  set_text(settings.get(), belay_options_set_label, options.label);
+  set_number(settings.get(), belay_options_set_watchdog_lease_ms, options.lease_ms);
+  set_number(settings.get(), belay_options_set_max_hold_ms, options.max_hold_ms);
+  Client client(belay_client_new(settings.get()));
+  if (!client) {
+    complain(printable(belay_options_error(settings.get())));
+  }
+  return client;
+}
+
+int exit_code_of(std::int32_t status) {
+  switch (status) {
+    case BELAY_OK:
+      return kExitOk;
+    case BELAY_BUSY:
+    case BELAY_TIMEOUT:
+      return kExitConflict;
+    case BELAY_LOST:
+      return kExitLost;
+    default:
+      return belay_status_class(status) == BELAY_CLASS_MISUSE ? kExitUsage : kExitUnavailable;
+  }
+}
+
+std::string reason(const belay_event* event) {
+  if (event == nullptr) {
+    return "no details";
+  }
+  const std::string message = printable(belay_event_message(event));
+  return message.empty() ? belay_status_name(belay_event_status(event)) : message;
+}

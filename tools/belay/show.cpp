@@ -1,0 +1,127 @@
+// The subcommands that look and leave. They use the blocking calls of the library on one thread,
+// and signals end them as they end any program: nothing is held that would have to be released.
+#include "show.h"
+
+#include <cstdio>
+
+#include "exit_codes.h"
+#include "list.h"
+#include "member.h"
+#include "report.h"
+#include "text.h"
+
+namespace {
+
+std::int64_t size_of(const std::string& name) {
+  return static_cast<std::int64_t>(name.size());
+}
+
+// Writes to stdout; the exit code.
+int print(const std::string& text, int exit_code) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written) {
+    complain("the output could not be written");
+  }
+  return written ? exit_code : kExitIoError;
+}
+
+int fail(std::int32_t status, const belay_event* why) {
+  complain(why == nullptr ? belay_status_name(status) : reason(why));
+  return exit_code_of(status);
+}
+
+// Why the holder that was asked for cannot be broken; "" where it can.
+std::string refusal(const ShowOptions& options, const Members& members) {
+  if (!members.holder) {
+    return "is free, nothing was broken";
+  }
+  if (options.fence != 0 && options.fence != members.holder->fence) {
+    return "is held with fence " + std::to_string(members.holder->fence) + ", nothing was broken";
+  }
+  return "";
+}
+
+int report_broken(const ShowOptions& options, const Members& parted, const std::string& why_not) {
+  const int exit_code = parted.holder ? kExitOk : kExitConflict;
+  if (options.json) {
+    return print(broken_json(options.name, parted) + "\n", exit_code);
+  }
+  const std::string what = parted.holder ? "was taken from its holder" : why_not;
+  return print(printable(options.name) + ": " + what + "\n", exit_code);
+}
+
+}  // namespace
+
+int inspect(const ShowOptions& options) {
+  const Client client = open_client(options.server);
+  if (!client) {
+    return kExitUsage;
+  }
+  belay_event* result = nullptr;
+  const std::int32_t status =
+      belay_inspect(client.get(), options.name.data(), size_of(options.name), &result);
+  const Event event(result);
+  if (status != BELAY_OK) {
+    return fail(status, event.get());
+  }
+  const Members members = read_members(event.get());
+  const std::string text = options.json ? inspected_json(options.name, members) + "\n"
+                                        : inspected_text(options.name, members);
+  return print(text, kExitOk);
+}
+
+int list(const ShowOptions& options) {
+  const Client client = open_client(options.server);
+  if (!client) {
+    return kExitUsage;
+  }
+  belay_event* result = nullptr;
+  const std::int32_t status =
+      belay_list(client.get(), options.name.c_str(), options.limit, &result);
+  const Event event(result);
+  if (status != BELAY_OK) {
+    return fail(status, event.get());
+  }
+  const InUse in_use = inspect_all(client.get(), read_names(event.get()));
+  const std::string text =
+      options.json ? in_use_json_lines(in_use.entries) : in_use_table(in_use.entries);
+  const int exit_code = print(text, in_use.exit_code);
+  const std::int64_t total = belay_event_member_total(event.get());
+  if (total > belay_event_member_count(event.get())) {
+    complain("only " + std::to_string(options.limit) + " names of at least " +
+             std::to_string(total) + " are shown; --limit shows more");
+  }
+  return exit_code;
+}
+
+int break_lock(const ShowOptions& options) {
+  const Client client = open_client(options.server);
+  if (!client) {
+    return kExitUsage;
+  }
+  belay_event* result = nullptr;
+  std::int32_t status =
+      belay_inspect(client.get(), options.name.data(), size_of(options.name), &result);
+  const Event before(result);
+  if (status != BELAY_OK) {
+    return fail(status, before.get());
+  }
+  const Members members = read_members(before.get());
+  const std::string why_not = refusal(options, members);
+  if (!why_not.empty()) {
+    return report_broken(options, {}, why_not);
+  }
+  if (!options.json) {
+    print(holder_line(options.name, members), kExitOk);
+  }
+  result = nullptr;
+  status = belay_break(client.get(), options.name.data(), size_of(options.name),
+                       members.holder->fence, &result);
+  const Event event(result);
+  if (status != BELAY_OK) {
+    return fail(status, event.get());
+  }
+  return report_broken(options, read_members(event.get()),
+                       "has changed hands meanwhile, nothing was broken");
+}

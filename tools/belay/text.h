@@ -1,0 +1,31 @@
+// Text for people: names of any bytes made printable, durations in words, and the one way in which
+// this program speaks on stderr. Pure but for complain(), which writes one line in one piece.
+#ifndef BELAY_TOOLS_TEXT_H
+#define BELAY_TOOLS_TEXT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+// The length of the well-formed UTF-8 sequence that `bytes` begins with; 0 where there is none.
+std::size_t utf8_length(std::string_view bytes);
+// The bytes with everything that a terminal would not show as itself written as \xNN; a backslash
+// is doubled, so that two names never look alike.
+std::string printable(std::string_view bytes);
+// printable() between single quotes.
+std::string in_quotes(std::string_view bytes);
+// At most `columns` characters of printable text.
+std::string cut_to_width(std::string_view text, std::size_t columns);
+// How many characters printable text has.
+std::size_t width(std::string_view text);
+// "12 s", "3 min 5 s", "2 h 3 min", "1 d 2 h".
+std::string duration(std::int64_t ms);
+// "25.1 s".
+std::string seconds(std::int64_t ms);
+// "1 waiter", "2 waiters".
+std::string counted(std::int64_t count, const char* noun);
+// Write "belay: " and the message to stderr as one line.
+void complain(const std::string& message);
+
+#endif

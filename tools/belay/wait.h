@@ -1,0 +1,51 @@
+// The first half of belay run: from the request to the lock or to the reason why not. Signals
+// cancel the wait. On a terminal a line tells who holds the lock meanwhile.
+#ifndef BELAY_TOOLS_WAIT_H
+#define BELAY_TOOLS_WAIT_H
+
+#include <cstdint>
+#include <string>
+
+#include "run.h"
+#include "signals.h"
+#include "status_line.h"
+
+struct Grant {
+  std::int64_t hold = 0;  // 0: not granted
+  std::int64_t fence = 0;
+  int exit_code = 0;  // where not granted
+};
+
+class Wait {
+ public:
+  Wait(belay_client* client, const Signals& signals, const RunOptions& options);
+  // Returns when the acquire has completed.
+  Grant run();
+
+ private:
+  bool submit();
+  [[nodiscard]] std::int64_t timeout_ms() const;
+  void on_signal(int signal);
+  void on_event(const belay_event* event);
+  void on_acquired(const belay_event* event);
+  void on_inspected(const belay_event* event);
+  void settle();
+  void inspect_if_due();
+  void note_unreachable(const belay_event* event);
+  void tell(const std::string& message);
+
+  belay_client* client_;
+  const Signals& signals_;
+  const RunOptions& options_;
+  StatusLine line_;
+  Grant grant_;
+  std::int64_t settled_ms_;  // a hold with that much left is more than a moment's
+  std::int64_t started_ms_;
+  std::int64_t next_inspect_ms_;
+  bool done_ = false;
+  bool inspecting_ = false;
+  bool said_unreachable_ = false;
+  int cancelled_by_ = 0;  // the signal; 0: not cancelled
+};
+
+#endif
