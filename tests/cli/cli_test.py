@@ -276,7 +276,7 @@ class RunTakesTurns(CliTest):
     def test_and_says_how_it_went_when_asked_to(self):
         code, _, err = self.belay("run", "-v", self.name, *TRUE)
         self.assertEqual(code, 0)
-        self.assertRegex(err, r"^belay: got '\w+' after [\d.]+ s, fence \d+\n$")
+        self.assertRegex(err, r"^belay: got '\w+', fence \d+, after [\d.]+ s\n$")
         self.hold()
         self.assertRegex(self.belay("run", "-nv", self.name, *TRUE)[2], "is in use")
 
@@ -503,7 +503,7 @@ class RunOnATerminal(CliTest):
     def test_stops_and_continues_with_the_command(self):
         shell = self.shell()
         shell.type(f"{BELAY} run {self.name} -- cat\n")
-        self.await_held()
+        self.await_command(self.await_held()["pid"], "cat")
         shell.type("one\n")
         shell.expect("one\r\none\r\n")
         shell.type("\x1a")
@@ -522,7 +522,7 @@ class RunOnATerminal(CliTest):
     def test_kills_the_command_when_continued_too_late(self):
         shell = self.shell()
         shell.type(f"{BELAY} run --lease 1 {self.name} -- cat\n")
-        self.await_held()
+        self.await_command(self.await_held()["pid"], "cat")
         shell.type("\x1a")
         shell.expect("Stopped")
         shell.expect("ready> ")
@@ -532,6 +532,18 @@ class RunOnATerminal(CliTest):
         shell.expect("ready> ")
         shell.type("echo code $?\n")
         shell.expect("code 75\r\n")
+
+    def test_stops_at_any_time(self):
+        shell = self.shell()
+        for _ in range(30):
+            shell.type(f"{BELAY} run {self.name} -- sleep 0.1; echo code $?\n")
+            shell.expect("\r\n")
+            shell.type("\x1a")
+            if "Stopped" in shell.expect("Stopped|code 0\r\n"):
+                shell.expect("ready> ")
+                shell.type("fg; echo code $?\n")
+                shell.expect("code 0\r\n")
+            shell.expect("ready> ")
 
     def test_does_not_stop_without_the_command(self):
         shell = self.shell()

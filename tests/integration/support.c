@@ -182,6 +182,15 @@ int32_t submit_as(belay_client* client, int64_t tag, int64_t wait_ms, const Requ
   return status;
 }
 
+void give_back(belay_client* client, int64_t hold) {
+  const int64_t kLongestGrantMs = 2000;
+  const int64_t remaining = belay_hold_remaining_ms(client, hold);
+  const int32_t status = belay_release(client, hold);
+  if (status != BELAY_UNAVAILABLE || remaining > kLongestGrantMs) {
+    CHECK_STATUS(BELAY_OK, status);
+  }
+}
+
 static int64_t count_members(belay_client* client, const char* name, int32_t role) {
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_inspect(client, name, -1, &event));

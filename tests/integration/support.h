@@ -98,6 +98,10 @@ int32_t submit_as(belay_client* client, int64_t tag, int64_t wait_ms, const Requ
 #define SUBMIT(client, tag, wait_ms, ...) \
   submit_as((client), (tag), (wait_ms), &(const RequestSetup){__VA_ARGS__})
 
+// Releases a hold that competitors want. A hold that has just been handed over has a short lease
+// until it is confirmed: on a busy machine the answer may come after it.
+void give_back(belay_client* client, int64_t hold);
+
 // How many clients wait for a name, as the server knows it.
 int64_t waiters_of(belay_client* client, const char* name);
 // True if somebody holds it.

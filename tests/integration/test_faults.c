@@ -50,7 +50,7 @@ static void test_no_server(Server* server) {
 static void test_no_such_socket(Server* server) {
   char url[128];
   snprintf(url, sizeof url, "unix://%s/nothing", server->directory);
-  belay_client* client = CLIENT(.url = url, .request_timeout_ms = scaled(100));
+  belay_client* client = CLIENT(.url = url, .request_timeout_ms = scaled(300));
   belay_event* why = NULL;
   REFUSED(BELAY_UNAVAILABLE, belay_lock(client, "a", -1, 0, &why));
   CHECK_TEXT("/nothing", belay_event_message(why));
@@ -176,7 +176,7 @@ static void compete(Server* server, const Line* parent, int64_t rounds) {
     arena->last_fence = fence;
     arena->rounds = arena->rounds + 1;
     arena->inside = 0;
-    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    give_back(client, hold);
   }
   belay_client_free(client);
 }

@@ -262,7 +262,7 @@ static void take_turns(belay_client* client, const char* name, int64_t rounds) {
     arena->last_fence = fence;
     arena->rounds = arena->rounds + 1;
     arena->inside = 0;
-    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    give_back(client, hold);
   }
 }
 

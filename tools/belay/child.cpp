@@ -48,25 +48,12 @@ StartError os_error(const char* what) {
   _exit(kExitNotFound);
 }
 
-// 0 when the exec took place, else its errno.
-int read_report(int fd) {
-  int error = 0;
-  ssize_t count = 0;
-  do {
-    count = read(fd, &error, sizeof error);
-  } while (count < 0 && errno == EINTR);
-  return count == static_cast<ssize_t>(sizeof error) ? error : 0;
-}
-
-StartError exec_error(const std::string& program, int error) {
-  const int code = error == ENOENT || error == ENOTDIR ? kExitNotFound : kExitNotExecutable;
-  return {code,
-          "could not run " + in_quotes(program) + ": " + std::system_category().message(error)};
-}
-
 }  // namespace
 
 Child::~Child() {
+  if (report_fd_ >= 0) {
+    close(report_fd_);
+  }
   if (ended_) {
     waitpid(pid_, nullptr, WNOHANG);
   }
@@ -80,19 +67,18 @@ StartError Child::start(const Command& command, const Signals& signals) {
   if (pipe2(report, O_CLOEXEC) != 0) {
     return os_error("could not make a pipe");
   }
+  report_fd_ = report[0];
+  program_ = command.arguments[0];
+  own_group_ = command.own_group;
   pid_ = fork();
   if (pid_ == 0) {
     become(arguments.data(), environment.data(), command.own_group, parent, report[1], signals);
   }
   StartError fork_error = pid_ < 0 ? os_error("could not fork") : StartError{};
   close(report[1]);
-  const int error = pid_ < 0 ? 0 : read_report(report[0]);
-  close(report[0]);
-  if (error != 0) {
-    waitpid(pid_, nullptr, 0);
-    return exec_error(command.arguments[0], error);
+  if (pid_ > 0 && own_group_) {
+    setpgid(pid_, pid_);  // the child does so too; either may be first
   }
-  own_group_ = command.own_group;
   return fork_error;
 }
 
@@ -108,7 +94,18 @@ void Child::update() {
       info.si_pid != 0) {
     ended_ = true;
     exit_code_ = info.si_code == CLD_EXITED ? info.si_status : kExitSignal + info.si_status;
+    read_report();
   }
+}
+
+// The write end was the child's and is closed by now, so this does not wait.
+void Child::read_report() {
+  int error = 0;
+  if (read(report_fd_, &error, sizeof error) != static_cast<ssize_t>(sizeof error)) {
+    return;
+  }
+  exit_code_ = error == ENOENT || error == ENOTDIR ? kExitNotFound : kExitNotExecutable;
+  error_ = "could not run " + in_quotes(program_) + ": " + std::system_category().message(error);
 }
 
 void Child::send(int signal) const {

@@ -18,7 +18,7 @@ struct Command {
 };
 
 struct StartError {
-  int exit_code = 0;  // 0: it runs
+  int exit_code = 0;  // 0: there is a child
   std::string message;
 };
 
@@ -31,7 +31,8 @@ class Child {
   Child& operator=(Child&&) = delete;
   ~Child();
 
-  // Start the command; returns when it is running or has failed to.
+  // Start the command. Whether it could be executed is known once it has ended: waiting for that
+  // here would wait for ever when ^Z stops the child before.
   StartError start(const Command& command, const Signals& signals);
   // Learn what SIGCHLD was about.
   void update();
@@ -45,15 +46,23 @@ class Child {
   // The signal that stopped the child; 0 while it runs.
   [[nodiscard]] int stopped_by() const { return stopped_by_; }
 
-  // The child's own code, or 128 + the signal that ended it.
+  // Of an ended child: its own code, 128 + the signal that ended it, or why it did not begin.
   [[nodiscard]] int exit_code() const { return exit_code_; }
 
+  // "" where the command could be executed.
+  [[nodiscard]] const std::string& error() const { return error_; }
+
  private:
+  void read_report();
+
   pid_t pid_ = -1;
+  int report_fd_ = -1;  // carries errno where the command could not be executed
   bool own_group_ = false;
   bool ended_ = false;
   int stopped_by_ = 0;
   int exit_code_ = 0;
+  std::string program_;
+  std::string error_;
 };
 
 #endif

@@ -82,6 +82,9 @@ int run_command(belay_client* client, Signals& signals, const RunOptions& option
   }
   Guard guard(client, grant.hold, child, signals, options);
   guard.run();
+  if (!child.error().empty()) {
+    complain(child.error());
+  }
   return release(client, grant.hold, options, guard.intervened(), child.exit_code());
 }
 

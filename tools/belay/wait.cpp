@@ -138,20 +138,18 @@ void Wait::on_event(const belay_event* event) {
 }
 
 void Wait::on_acquired(const belay_event* event) {
-  done_ = true;
   const std::int32_t status = belay_event_status(event);
-  const std::string waited = seconds(now_ms() - started_ms_);
-  if (cancelled_by_ != 0) {
-    grant_.exit_code = kExitSignal + cancelled_by_;  // a grant that came first ends with the client
-  } else if (status == BELAY_OK) {
-    done_ = false;
+  if (cancelled_by_ == 0 && status == BELAY_OK) {
     grant_.hold = belay_event_hold(event);
     grant_.fence = belay_event_fence(event, 0);
+    return;
+  }
+  done_ = true;
+  if (cancelled_by_ != 0) {
+    grant_.exit_code = kExitSignal + cancelled_by_;  // a grant that came first ends with the client
   } else if (exit_code_of(status) == kExitConflict) {
     grant_.exit_code = options_.conflict_code;
-    if (options_.verbose) {
-      tell(in_quotes(options_.name) + " is in use, waited " + waited);
-    }
+    tell_if_verbose(in_quotes(options_.name) + " is in use, waited ");
   } else {
     grant_.exit_code = exit_code_of(status);
     tell(reason(event));
@@ -172,10 +170,8 @@ void Wait::settle() {
     done_ = !submit();
   } else if (remaining_ms >= settled_ms_) {
     done_ = true;
-    if (options_.verbose) {
-      tell("got " + in_quotes(options_.name) + " after " + seconds(now_ms() - started_ms_) +
-           ", fence " + std::to_string(grant_.fence));
-    }
+    tell_if_verbose("got " + in_quotes(options_.name) + ", fence " + std::to_string(grant_.fence) +
+                    ", after ");
   }
 }
 
@@ -206,6 +202,12 @@ void Wait::note_unreachable(const belay_event* event) {
   if (waits_on && !said_unreachable_ && belay_event_status(event) == BELAY_UNAVAILABLE) {
     said_unreachable_ = true;
     tell(reason(event) + "; waiting until it can be reached");
+  }
+}
+
+void Wait::tell_if_verbose(const std::string& message) {
+  if (options_.verbose) {
+    tell(message + seconds(now_ms() - started_ms_));
   }
 }
 

@@ -32,6 +32,8 @@ class Wait {
   void settle();
   void inspect_if_due();
   void note_unreachable(const belay_event* event);
+  // Adds how long we have been waiting.
+  void tell_if_verbose(const std::string& message);
   void tell(const std::string& message);
 
   belay_client* client_;
