@@ -98,9 +98,7 @@ end
 redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), client)
 redis.call('HSET', KEYS[4], client, struct.pack(ENTRY, epoch, grant) .. info)
 redis.call('SETRANGE', KEYS[1], WAITS_OFFSET, '\1')
-if not queued then
-  keep_queue()
-end
+keep_queue() -- also when telling the next in line has emptied the queue before
 if queued or not anybody then
   local holder, holder_epoch = struct.unpack('<c22c8', record, 4)
   tell(inbox, holder, struct.pack('<Bc8d', WAITS, holder_epoch, ts) .. KEYS[1])

@@ -166,10 +166,11 @@ class Terminal:
     def expect(self, pattern, limit=LIMIT):
         """Reads until the pattern is shown, and forgets all up to its end."""
         deadline = time.monotonic() + limit
+        open_still = True
         while not (found := re.search(pattern, self.shown)):
-            open_still = self.read(0.1)
-            if time.monotonic() > deadline or (not open_still and not re.search(pattern, self.shown)):
+            if not open_still or time.monotonic() > deadline:
                 raise AssertionError(f"{pattern!r} was not shown, but {self.shown!r}")
+            open_still = self.read(0.1)
         before, self.shown = self.shown[:found.start()], self.shown[found.end():]
         return before + found.group(0)
 
@@ -187,10 +188,13 @@ class Terminal:
         return self.status is not None
 
     def close(self):
-        if not self.ended():
+        """Hangs up, which a shell passes on to its jobs."""
+        os.close(self.fd)
+        try:
+            eventually(self.ended, "the program ends with its terminal", 2)
+        except AssertionError:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        os.close(self.fd)
 
 
 def parse_lines(text):
