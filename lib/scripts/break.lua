@@ -1,4 +1,4 @@
--- Break: take the lock from whoever holds it and serve the queue. Safe to repeat: with a fence it parts nobody else from the lock.
+-- Break: take the lock from whoever holds it and serve the queue. Safe to repeat: with a fence it parts nobody else from it.
 --
 -- KEYS  record, fence, queue, waiters
 -- ARGV  1 packed: fence to break (any of the grant's range, 0 = whoever holds it), highest fence seen

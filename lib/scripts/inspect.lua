@@ -2,7 +2,8 @@
 --
 -- KEYS  record, fence, queue, waiters
 -- ARGV  1 how many waiters at most
--- Reply: { server time (packed double), record or '', number of waiters, then client, ticket (text), entry or '' of each in order }
+-- Reply: { server time (packed double), record or "", number of waiters, then client, ticket (text), entry or "" of
+--          each in order }
 local record = redis.call('GET', KEYS[1])
 local problem = unreadable(record, KEYS[1])
 if problem then
