@@ -176,13 +176,14 @@ std::size_t userinfo_end(std::string_view rest) {
 
 }  // namespace
 
+// Also where the userinfo stands in the wrong place.
 std::string redacted_url(std::string_view url) {
-  const std::size_t colon = url.find("://");
-  const std::size_t start = colon == std::string_view::npos ? 0 : colon + 3;
   const std::size_t at = url.rfind('@');
-  if (at == std::string_view::npos || at < start) {
+  if (at == std::string_view::npos) {
     return std::string(url);
   }
+  const std::size_t colon = url.find("://");
+  const std::size_t start = colon == std::string_view::npos || colon + 3 > at ? 0 : colon + 3;
   return std::string(url.substr(0, start)) + "***" + std::string(url.substr(at));
 }
 
@@ -193,6 +194,9 @@ Result<ServerAddress> parse_url(std::string_view url) {
   }
   const std::string_view scheme = url.substr(0, colon);
   std::string_view rest = url.substr(colon + 3);
+  if (scheme.find('@') != std::string_view::npos) {
+    return malformed(url, "a user and password belong behind ://");
+  }
   ServerAddress server;
   if (const std::size_t at = userinfo_end(rest); at != std::string_view::npos) {
     if (!read_userinfo(rest.substr(0, at), &server)) {
