@@ -1,5 +1,7 @@
 #include "primitive/lock.h"
 
+#include <charconv>
+
 #include "base/packing.h"
 #include "primitive/keys.h"
 #include "route/slot.h"
@@ -22,9 +24,7 @@ void read_info(std::string_view info, Member* member) {
   if (first == std::string_view::npos || second == std::string_view::npos) {
     return;
   }
-  for (const char digit : info.substr(0, first)) {
-    member->pid = member->pid * 10 + (digit - '0');
-  }
+  std::from_chars(info.data(), info.data() + first, member->pid);  // 0 where it is no number
   member->host = info.substr(first + 1, second - first - 1);
   member->label = info.substr(second + 1);
 }
@@ -61,6 +61,21 @@ Member read_waiter(Reply client, Reply ticket, Reply entry, Micros server_time) 
     read_info(entry.text().substr(kEntryHeader), &member);
   }
   return member;
+}
+
+// What replies of inspect and break begin with: server time, a record; a third field follows.
+std::optional<Inspection> read_inspection(Reply reply) {
+  if (reply.size() < 3) {
+    return std::nullopt;
+  }
+  Inspection inspection;
+  Unpacker time(reply.at(0).text());
+  inspection.server_time = time.number();
+  if (auto holder = read_holder(reply.at(1).text(), inspection.server_time)) {
+    inspection.members.push_back(std::move(*holder));
+    inspection.total = 1;
+  }
+  return time.complete() ? std::optional(std::move(inspection)) : std::nullopt;
 }
 
 }  // namespace
@@ -174,37 +189,23 @@ std::optional<RenewAnswers> LockPrimitive::read_renew(Reply reply) const {
 }
 
 std::optional<Inspection> LockPrimitive::read_inspect(Reply reply) const {
-  if (reply.size() < 3) {
-    return std::nullopt;
+  std::optional<Inspection> inspection = read_inspection(reply);
+  if (inspection) {
+    inspection->total += reply.at(2).integer();
+    for (std::size_t i = 3; i + 2 < reply.size(); i += 3) {
+      inspection->members.push_back(
+          read_waiter(reply.at(i), reply.at(i + 1), reply.at(i + 2), inspection->server_time));
+    }
   }
-  Inspection inspection;
-  Unpacker time(reply.at(0).text());
-  inspection.server_time = time.number();
-  if (auto holder = read_holder(reply.at(1).text(), inspection.server_time)) {
-    inspection.members.push_back(std::move(*holder));
-    inspection.total = 1;
-  }
-  inspection.total += reply.at(2).integer();
-  for (std::size_t i = 3; i + 2 < reply.size(); i += 3) {
-    inspection.members.push_back(
-        read_waiter(reply.at(i), reply.at(i + 1), reply.at(i + 2), inspection.server_time));
-  }
-  return time.complete() ? std::optional(std::move(inspection)) : std::nullopt;
+  return inspection;
 }
 
 std::optional<Inspection> LockPrimitive::read_force(Reply reply) const {
-  if (reply.size() != 3) {
-    return std::nullopt;
+  std::optional<Inspection> inspection = read_inspection(reply);
+  if (inspection) {
+    inspection->again = reply.at(2).integer() != 0;
   }
-  Inspection inspection;
-  Unpacker time(reply.at(0).text());
-  inspection.server_time = time.number();
-  if (auto holder = read_holder(reply.at(1).text(), inspection.server_time)) {
-    inspection.members.push_back(std::move(*holder));
-    inspection.total = 1;
-  }
-  inspection.again = reply.at(2).integer() != 0;
-  return time.complete() ? std::optional(std::move(inspection)) : std::nullopt;
+  return inspection;
 }
 
 std::optional<Message> LockPrimitive::read_message(std::string_view payload) const {
