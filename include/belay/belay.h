@@ -23,7 +23,8 @@
  * Conventions, which the comments below do not repeat:
  * - Blocking calls return a value > 0 or minus a belay_status; other calls return a belay_status.
  * An event handed out through `belay_event **why` (NULL: not wanted) carries the details of either
- * outcome and is the caller's to free.
+ * outcome and is the caller's to free. Where there is no event, belay_last_error() says what was
+ * wrong.
  * - Asynchronous calls (`belay_submit_...`) take a tag that the caller chooses, 1..2^53-1, not in
  * use by a pending submission. An accepted submission (BELAY_OK) leads to exactly one event with
  * that tag; a refused one to none.
@@ -104,6 +105,9 @@ BELAY_API int32_t belay_status_class(int32_t status);
 /* The name of a status in capitals, such as "TIMEOUT"; "UNKNOWN" for a number that is none. Never
  * NULL; static. */
 BELAY_API const char* belay_status_name(int32_t status);
+/* The text of the calling thread's latest call on a client that answered another status than OK, or
+ * NULL: it names what was wrong. "" before the first; valid until the thread's next call. */
+BELAY_API const char* belay_last_error(void);
 /* The library's version, "major.minor.patch". Static. */
 BELAY_API const char* belay_version(void);
 

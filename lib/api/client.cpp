@@ -9,6 +9,16 @@ using belay::Event;
 using belay::Micros;
 using belay::Status;
 
+// Of the calling thread's latest call on a client that answered another status than OK.
+thread_local std::string last_error;
+
+std::int32_t noted(const Status& status) {
+  if (!status.ok()) {
+    last_error = status.message.empty() ? belay_status_name(status.code) : status.message;
+  }
+  return status.code;
+}
+
 // What every call needs of its client first.
 Status usable(const belay_client* client) {
   if (client == nullptr) {
@@ -26,7 +36,7 @@ Status checked_tag(std::int64_t tag) {
 
 // Hands `event` to a caller who wants to know why, and gives its status.
 std::int32_t answer(Event event, belay_event** why) {
-  const std::int32_t code = event.status.code;
+  const std::int32_t code = noted(event.status);
   if (why != nullptr) {
     *why = new belay_event{std::move(event)};
   }
@@ -55,7 +65,7 @@ std::int32_t submit(belay_client* client, std::int64_t tag, Status checked,
                     const Client::Submission& submission) {
   Status status = usable(client);
   if (!status.ok()) {
-    return status.code;
+    return noted(status);
   }
   const Client::Visit visit(*client->rep);
   status = checked_tag(tag);
@@ -68,7 +78,7 @@ std::int32_t submit(belay_client* client, std::int64_t tag, Status checked,
   if (!status.ok()) {
     client->rep->log(BELAY_LOG_WARNING, "submission refused: " + status.message);
   }
-  return status.code;
+  return noted(status);
 }
 
 // What is to be acquired, or why that cannot be said.
@@ -94,7 +104,7 @@ belay::Result<belay::AcquireRequest> checked_request(const belay_client* client,
 
 std::int64_t acquire(belay_client* client, const belay::Result<belay::AcquireRequest>& request,
                      std::int64_t wait_ms, belay_event** why) {
-  const belay::Result<Micros> wait = belay::checked_wait(wait_ms);
+  const belay::Result<Micros> wait = belay::checked_wait("wait_ms", wait_ms);
   if (!request.ok() || !wait.ok()) {
     return -std::int64_t{refuse(request.ok() ? wait.status : request.status, why)};
   }
@@ -105,6 +115,19 @@ std::int64_t acquire(belay_client* client, const belay::Result<belay::AcquireReq
   const std::int64_t hold = event.hold;
   const std::int32_t code = answer(std::move(event), why);
   return code == BELAY_OK ? hold : -std::int64_t{code};
+}
+
+belay::Result<Engine::HoldView> look(belay_client* client, std::int64_t hold) {
+  if (Status status = usable(client); !status.ok()) {
+    return status;
+  }
+  const Client::Visit visit(*client->rep);
+  const Engine::HoldView view = client->rep->look(hold);
+  if (view.state == 0) {
+    return Status(BELAY_UNKNOWN_HOLD,
+                  "hold " + std::to_string(hold) + " was never granted, or has been released");
+  }
+  return view;
 }
 
 Client::Submission release_of(std::int64_t hold) {
@@ -160,6 +183,10 @@ Status checked_listing(const char* pattern, std::int64_t limit) {
 
 }  // namespace
 
+const char* belay_last_error() {
+  return last_error.c_str();
+}
+
 belay_client* belay_client_new(belay_options* options) {
   if (options == nullptr || !options->error.ok()) {
     return nullptr;
@@ -185,14 +212,14 @@ void belay_client_free(belay_client* client) {
 
 int32_t belay_client_shutdown(belay_client* client) {
   if (Status status = usable(client); !status.ok()) {
-    return status.code;
+    return noted(status);
   }
   const Client::Visit visit(*client->rep);
-  return client->rep->shutdown().code;
+  return noted(client->rep->shutdown());
 }
 
 int32_t belay_client_fd(belay_client* client) {
-  return usable(client).ok() ? client->rep->fd() : -1;
+  return noted(usable(client)) == BELAY_OK ? client->rep->fd() : -1;
 }
 
 int32_t belay_client_ping(belay_client* client, belay_event** why) {
@@ -258,10 +285,10 @@ int32_t belay_list(belay_client* client, const char* pattern, int64_t limit, bel
 int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* request,
                              int64_t wait_ms) {
   if (Status status = usable(client); !status.ok()) {
-    return status.code;
+    return noted(status);
   }
   belay::Result<belay::AcquireRequest> checked = checked_request(client, request);
-  const belay::Result<Micros> wait = belay::checked_wait(wait_ms);
+  const belay::Result<Micros> wait = belay::checked_wait("wait_ms", wait_ms);
   checked.value.notify = true;
   return submit(client, tag, checked.ok() ? wait.status : checked.status,
                 [&](Engine& engine, std::int64_t chosen, Micros now) {
@@ -308,7 +335,11 @@ int32_t belay_cancel(belay_client* client, int64_t tag) {
 }
 
 belay_event* belay_next(belay_client* client, int64_t timeout_ms) {
-  if (!usable(client).ok() || timeout_ms < -1) {
+  Status status = usable(client);
+  if (status.ok()) {
+    status = belay::checked_wait("timeout_ms", timeout_ms).status;
+  }
+  if (noted(status) != BELAY_OK) {
     return nullptr;
   }
   const Client::Visit visit(*client->rep);
@@ -317,33 +348,22 @@ belay_event* belay_next(belay_client* client, int64_t timeout_ms) {
 }
 
 int32_t belay_hold_state(belay_client* client, int64_t hold) {
-  if (Status status = usable(client); !status.ok()) {
-    return -status.code;
-  }
-  const Client::Visit visit(*client->rep);
-  const std::int32_t state = client->rep->look(hold).state;
-  return state == 0 ? -BELAY_UNKNOWN_HOLD : state;
+  const belay::Result<Engine::HoldView> view = look(client, hold);
+  return view.ok() ? view.value.state : -noted(view.status);
 }
 
 int64_t belay_hold_remaining_ms(belay_client* client, int64_t hold) {
-  if (Status status = usable(client); !status.ok()) {
-    return -status.code;
-  }
-  const Client::Visit visit(*client->rep);
-  const Engine::HoldView view = client->rep->look(hold);
-  return view.state == 0 ? -BELAY_UNKNOWN_HOLD : belay::to_ms(view.remaining);
+  const belay::Result<Engine::HoldView> view = look(client, hold);
+  return view.ok() ? belay::to_ms(view.value.remaining) : -noted(view.status);
 }
 
 int64_t belay_hold_fence(belay_client* client, int64_t hold, int32_t index) {
-  if (Status status = usable(client); !status.ok()) {
-    return -status.code;
+  const belay::Result<Engine::HoldView> view = look(client, hold);
+  if (!view.ok()) {
+    return -noted(view.status);
   }
-  const Client::Visit visit(*client->rep);
-  const Engine::HoldView view = client->rep->look(hold);
-  if (view.state == 0) {
-    return -BELAY_UNKNOWN_HOLD;
-  }
-  return index == 0 ? view.fence : -BELAY_INVALID_ARGUMENT;
+  const Status status = belay::checked_range("index", index, 0, 0);
+  return status.ok() ? view.value.fence : -noted(status);
 }
 
 int32_t belay_hold_abandon(belay_client* client, int64_t hold) {

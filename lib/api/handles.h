@@ -45,7 +45,7 @@ Result<std::string_view> checked_name(const char* name, std::int64_t size);
 Status checked_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high);
 
 // A wait in milliseconds, -1 for ever.
-Result<Micros> checked_wait(std::int64_t wait_ms);
+Result<Micros> checked_wait(const char* what, std::int64_t wait_ms);
 
 // A lease in milliseconds.
 Status checked_lease(std::int64_t lease_ms);

@@ -87,9 +87,9 @@ Status checked_range(const char* what, std::int64_t value, std::int64_t low, std
                                       " is allowed"};
 }
 
-Result<Micros> checked_wait(std::int64_t wait_ms) {
+Result<Micros> checked_wait(const char* what, std::int64_t wait_ms) {
   if (wait_ms < -1) {
-    return Status(BELAY_INVALID_ARGUMENT, "wait_ms was " + std::to_string(wait_ms) +
+    return Status(BELAY_INVALID_ARGUMENT, std::string(what) + " was " + std::to_string(wait_ms) +
                                               ": a duration, or -1 for no limit, is allowed");
   }
   return wait_ms == -1 || wait_ms > kNever / kMillisecond ? kNever : wait_ms * kMillisecond;

@@ -78,17 +78,43 @@ static void test_refused_submissions(Server* server) {
     CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_submit_ping(client, bad_tags[i]));
     CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_cancel(client, bad_tags[i]));
   }
+  CHECK_TEXT("tag was 9223372036854775807", belay_last_error());
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_submit_acquire(client, 1, request, -2));
+  CHECK_TEXT("wait_ms was -2", belay_last_error());
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_submit_acquire(client, 1, nameless, 0));
+  CHECK_TEXT("no name", belay_last_error());
   CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_submit_release(client, 1, 5));
+  CHECK_TEXT("hold 5", belay_last_error());
   CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_submit_verify(client, 1, 5));
   CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_submit_extend(client, 1, 5, 1000));
   CHECK_STATUS(BELAY_UNKNOWN_TAG, belay_cancel(client, 1));
+  CHECK_TEXT("tag 1", belay_last_error());
   CHECK_STATUS(BELAY_OK, belay_submit_ping(client, 1));
   TAKE(client, BELAY_EVENT_PINGED, 1, BELAY_OK);
   CHECK(belay_next(client, 0) == NULL);
   belay_request_free(request);
   belay_request_free(nameless);
+  belay_client_free(client);
+}
+
+static void* fail_once(void* client) {
+  CHECK(strcmp(belay_last_error(), "") == 0);
+  CHECK(belay_hold_state(client, 77) == -BELAY_UNKNOWN_HOLD);
+  CHECK_TEXT("hold 77", belay_last_error());
+  CHECK(belay_hold_state(NULL, 77) == -BELAY_INVALID_ARGUMENT);
+  CHECK_TEXT("client was NULL", belay_last_error());
+  return NULL;
+}
+
+static void test_last_error_is_the_threads_own(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  CHECK(belay_hold_fence(client, 5, 0) == -BELAY_UNKNOWN_HOLD);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, fail_once, client) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK_TEXT("hold 5", belay_last_error());
+  CHECK(belay_next(client, -2) == NULL);
+  CHECK_TEXT("timeout_ms was -2", belay_last_error());
   belay_client_free(client);
 }
 
@@ -570,6 +596,7 @@ const Test async_tests[] = {
     {"A submitted acquire ends with BUSY, TIMEOUT, CANCELLED or CLOSED and no hold",
      test_outcomes_of_an_acquire},
     {"A refused submission leads to no event", test_refused_submissions},
+    {"The last error is the calling thread's own", test_last_error_is_the_threads_own},
     {"A tag is in use until its event", test_tag_in_use},
     {"A cancelled acquire leaves nothing on the server", test_cancel},
     {"A cancel of one of several local waiters leaves the others in their order",
