@@ -83,6 +83,7 @@ struct Claim {
   Micros vouched = 0;           // the lease behind that deadline
   Micros lapses_at = 0;         // when the server's record has certainly lapsed
   Micros renew_at = kNever;
+  Micros look_at = kNever;  // when to renew at the latest, whatever the lease, to watch the record
   bool renew_out = false;
   bool renew_due = false;
   bool renew_alone = false;  // a batch failed: whose fault it was shows only one by one

@@ -20,6 +20,7 @@ constexpr int kMaxHandoffs = 16;
 constexpr Micros kMaxHandoffTime = 10 * kMillisecond;
 constexpr Micros kRetryPause = 50 * kMillisecond;  // after an error that may pass
 constexpr Micros kRefusedPause = kSecond;          // after one that somebody has to mend
+constexpr Micros kWatchAfter = kSecond;            // shorter holds are not worth the command
 constexpr std::int64_t kFirstReserve = 8;          // RANGE of the scripts
 
 // A duration of the server's as ours: longer by as much as the clocks may differ.
@@ -222,6 +223,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   claim.lapses_at = now + drifted(grant.lease);
   claim.renew_at = kNever;
   claim.renew_out = false;
+  claim.look_at = claim.node->can_watch() ? now + kWatchAfter : kNever;
   claim.others_wait = grant.others_wait;
   claim.others_since = now;
   claim.handoffs = 0;

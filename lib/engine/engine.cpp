@@ -606,6 +606,18 @@ void Engine::on_node_flushed(Node& node, Micros now) {
   finish(now);
 }
 
+// A renewal that is out was executed after the change, and will tell.
+void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
+  advance(now);
+  const std::optional<std::string> name = lock_.name_of_key(key);
+  const auto claim = claims_.find(name.value_or(""));
+  if (claim != claims_.end() && claim->second->node == &node &&
+      claim->second->state == ClaimState::kHeld) {
+    want_renewal(*claim->second);
+  }
+  finish(now);
+}
+
 void Engine::on_node_clock(Node& node, Micros now) {
   advance(now);
   for (const auto& [name, claim] : claims_) {

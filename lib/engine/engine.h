@@ -75,6 +75,7 @@ class Engine final : public NodeEvents {
   void on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent, Micros now) override;
   void on_node_message(Node& node, std::string_view payload, Micros now) override;
   void on_node_flushed(Node& node, Micros now) override;
+  void on_node_changed(Node& node, std::string_view key, Micros now) override;
   void on_node_clock(Node& node, Micros now) override;
 
  private:

@@ -145,6 +145,10 @@ void Engine::send_query(Pending& pending, Micros now) {
   Flight flight;
   flight.tag = pending.tag;
   pending.command = send(node, std::move(command), std::move(flight), now);
+  if (pending.kind == PendingKind::kExtend || pending.kind == PendingKind::kVerify) {
+    node.watch({holds_.at(pending.hold)->claim->resource.keys.front()},
+               now);  // its write ended that
+  }
 }
 
 void Engine::on_query_reply(Pending& pending, Reply reply, Micros sent, Micros now) {

@@ -57,6 +57,9 @@ void Engine::plan_renewal(Claim& claim, Micros now) {
     } else if (hold->lease > 0 && !hold->abandoned && hold->ends_at > claim.deadline + kTolerance) {
       claim.renew_at = now;
     }
+    if (!hold->abandoned) {
+      claim.renew_at = std::min(claim.renew_at, claim.look_at);
+    }
   }
   if (runs_short_of_fences(claim)) {
     claim.renew_at = now;
@@ -106,11 +109,14 @@ void Engine::send_renewals(const std::vector<Claim*>& claims, Micros now) {
   Command command = first.primitive->renew(highest_fence_);
   Flight flight;
   flight.kind = FlightKind::kRenew;
+  std::vector<std::string_view> records;
   for (Claim* claim : claims) {
     flight.renewed.push_back(renewal_of(*claim, &command, now));
+    records.push_back(claim->resource.keys.front());
     settle(*claim, now);
   }
   send(*first.node, std::move(command), std::move(flight), now);
+  first.node->watch(records, now);
 }
 
 Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) const {
@@ -126,6 +132,7 @@ Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) c
   args.local_waiters = claim.waiting.size();
   claim.renew_out = true;
   claim.renew_at = kNever;
+  claim.look_at = kNever;
   claim.primitive->add_renewal(claim.resource, args, command);
   return {&claim, claim.epoch, args.lease, args.reserve};
 }

@@ -106,6 +106,7 @@ void Node::connect(Micros now) {
   act_at_ = now + config_.request_timeout;
   reader_.reset();
   loaded_.clear();
+  tracking_ = false;
   connection_id_ = 0;
   link_.open();
 }
@@ -165,8 +166,9 @@ void Node::greet(Micros now) {
     write(Step::kSelect, {"SELECT", std::to_string(config_.server.database)}, now);
   }
   write(Step::kSubscribe, {"SUBSCRIBE", inbox_}, now);
-  write(Step::kTracking, {"CLIENT", "TRACKING", "ON", "OPTIN"}, now);
+  write(Step::kTracking, {"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"}, now);
   write(Step::kInfo, {"INFO", "server"}, now);
+  write(Step::kMemory, {"INFO", "memory"}, now);
   write(Step::kTime, {"TIME"}, now);
 }
 
@@ -197,6 +199,17 @@ void Node::send(const Command& command, Micros now) {
   argv.insert(argv.end(), command.keys.begin(), command.keys.end());
   argv.insert(argv.end(), command.args.begin(), command.args.end());
   write(Step::kCommand, argv, now, command.id, command.script);
+}
+
+// The server watches what a command after CLIENT CACHING YES reads.
+void Node::watch(const std::vector<std::string_view>& keys, Micros now) {
+  if (!tracking_) {
+    return;
+  }
+  write(Step::kCaching, {"CLIENT", "CACHING", "YES"}, now);
+  std::vector<std::string_view> argv = {"EXISTS"};
+  argv.insert(argv.end(), keys.begin(), keys.end());
+  write(Step::kWatch, argv, now, keys.size());
 }
 
 void Node::refresh_clock(Micros now) {
@@ -235,10 +248,19 @@ bool Node::on_push(Reply push, Micros now) {
   } else if (kind == "subscribe" && !in_flight_.empty() &&
              in_flight_.front().step == Step::kSubscribe) {
     in_flight_.pop_front();
-  } else if (kind == "invalidate" && push.size() == 2 && push.at(1).is_null() && up()) {
-    events_->on_node_flushed(*this, now);
+  } else if (kind == "invalidate" && push.size() == 2) {
+    on_invalidated(push.at(1), now);
   }
   return state_ == State::kGreeting || up();
+}
+
+void Node::on_invalidated(Reply keys, Micros now) {
+  if (up() && keys.is_null()) {
+    events_->on_node_flushed(*this, now);
+  }
+  for (std::size_t i = 0; i < keys.size() && up(); ++i) {
+    events_->on_node_changed(*this, keys.at(i).text(), now);
+  }
 }
 
 bool Node::on_reply(Reply reply, Micros now) {
@@ -249,7 +271,7 @@ bool Node::on_reply(Reply reply, Micros now) {
   const Sent sent = in_flight_.front();
   in_flight_.pop_front();
   round_trip_ = std::max(now - sent.at, round_trip_ / 8 * 7);
-  if (sent.step == Step::kCommand || sent.step == Step::kClock) {
+  if (up()) {
     return on_command_reply(sent, reply, now);
   }
   return on_greeting(sent.step, reply, sent.at, now);
@@ -272,7 +294,11 @@ bool Node::on_command_reply(const Sent& sent, Reply reply, Micros now) {
       clock_.sample(time, sent.at, now);
     }
     events_->on_node_clock(*this, now);
-  } else {
+  } else if (sent.step == Step::kWatch) {
+    if (!reply.is_error() && reply.integer() < static_cast<std::int64_t>(sent.id)) {
+      events_->on_node_flushed(*this, now);
+    }
+  } else if (sent.step == Step::kCommand) {
     events_->on_node_reply(*this, sent.id, reply, sent.at, now);
   }
   return up();
@@ -323,8 +349,14 @@ bool Node::on_greeting(Step step, Reply reply, Micros sent, Micros now) {
         status = refusal(step == Step::kSelect ? "SELECT" : "SUBSCRIBE", reply.text());
       }
       break;
+    case Step::kTracking:  // where it is refused, the next renewal tells of lost data
+      tracking_ = !reply.is_error();
+      break;
     case Step::kInfo:
       read_info(reply.text());
+      break;
+    case Step::kMemory:
+      warn_of_eviction(reply.text());
       break;
     case Step::kTime:
       if (const Micros time = time_of(reply); time > 0) {
@@ -339,7 +371,7 @@ bool Node::on_greeting(Step step, Reply reply, Micros sent, Micros now) {
         become_up(now);
       }
       break;
-    default:  // CLIENT TRACKING: where it is refused, the next renewal tells of lost data
+    default:
       break;
   }
   if (!status.ok()) {
@@ -357,6 +389,17 @@ void Node::read_info(std::string_view info) {
     old_ids_.clear();
   }
   run_id_ = run_id;
+}
+
+// All records carry an expiry: any eviction policy may take them.
+void Node::warn_of_eviction(std::string_view info) const {
+  const std::string_view policy = line_of(info, "maxmemory_policy:");
+  const std::string_view limit = line_of(info, "maxmemory:");
+  if (log_.enabled(BELAY_LOG_WARNING) && policy != "noeviction" && limit != "0" && !limit.empty()) {
+    log_.write(BELAY_LOG_WARNING, display() +
+                                      " may evict locks that are held: its maxmemory-policy is " +
+                                      std::string(policy) + ", use noeviction");
+  }
 }
 
 // Rule 13: what older connections may still deliver is killed before anything new is sent.

@@ -35,8 +35,10 @@ class NodeEvents {
                              Micros now) = 0;
   // A message came to our inbox.
   virtual void on_node_message(Node& node, std::string_view payload, Micros now) = 0;
-  // The server's data was wiped.
+  // The server's data was wiped, or watched keys were gone before they were watched.
   virtual void on_node_flushed(Node& node, Micros now) = 0;
+  // Somebody else wrote or deleted a watched key, or the server did. It is watched no more.
+  virtual void on_node_changed(Node& node, std::string_view key, Micros now) = 0;
   // A clock sample that was asked for has come.
   virtual void on_node_clock(Node& node, Micros now) = 0;
 };
@@ -56,12 +58,17 @@ class Node {
 
   // Sends a command. Only while up.
   void send(const Command& command, Micros now);
+  // Asks to be told of the next change of each key, which must exist. Nothing comes where CLIENT
+  // TRACKING is not allowed.
+  void watch(const std::vector<std::string_view>& keys, Micros now);
   // Asks for a sample of the clock; on_node_clock follows, or the node goes down.
   void refresh_clock(Micros now);
   // The server's time in a reply to a command, or in a message (`sent` = 0).
   void saw_time(Micros server, Micros sent, Micros now);
 
   [[nodiscard]] bool up() const { return state_ == State::kUp; }
+
+  [[nodiscard]] bool can_watch() const { return tracking_; }
 
   // Commands of earlier connections may still be on their way: they could not be killed.
   [[nodiscard]] bool has_ghosts() const { return ghosts_; }
@@ -85,15 +92,18 @@ class Node {
     kSubscribe,
     kTracking,
     kInfo,
+    kMemory,
     kTime,
     kKill,
     kCommand,
-    kClock
+    kClock,
+    kCaching,
+    kWatch
   };
 
   struct Sent {
     Step step;
-    std::uint64_t id;
+    std::uint64_t id;  // of a command; of a watch, how many keys
     Micros at;
     const Script* script;
   };
@@ -105,9 +115,11 @@ class Node {
              const Script* script = nullptr);
   bool on_reply(Reply reply, Micros now);
   bool on_push(Reply push, Micros now);
+  void on_invalidated(Reply keys, Micros now);
   bool on_greeting(Step step, Reply reply, Micros sent, Micros now);
   Status check_server(Reply hello) const;
   void read_info(std::string_view info);
+  void warn_of_eviction(std::string_view info) const;
   bool finish_greeting(Micros now);
   void become_up(Micros now);
   bool on_command_reply(const Sent& sent, Reply reply, Micros now);
@@ -130,6 +142,7 @@ class Node {
   Micros round_trip_ = 0;
   Status trouble_;
   bool ghosts_ = false;
+  bool tracking_ = false;
   std::int64_t connection_id_ = 0;  // CLIENT ID, 0 = not known
   std::vector<std::int64_t>
       old_ids_;         // earlier connections of ours that may still be alive on the server

@@ -97,7 +97,9 @@ elseif ticket == 0 then
 end
 redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), client)
 redis.call('HSET', KEYS[4], client, struct.pack(ENTRY, epoch, grant) .. info)
-redis.call('SETRANGE', KEYS[1], WAITS_OFFSET, '\1')
+if record:byte(WAITS_OFFSET + 1) == 0 then -- not at every poll: the holder is told of each change of its record
+  redis.call('SETRANGE', KEYS[1], WAITS_OFFSET, '\1')
+end
 keep_queue() -- also when telling the next in line has emptied the queue before
 if queued or not anybody then
   local holder, holder_epoch = struct.unpack('<c22c8', record, 4)

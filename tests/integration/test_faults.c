@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
@@ -242,6 +243,64 @@ static void test_flushall(Server* server) {
   TAKE(holder, BELAY_EVENT_LOST, 0, BELAY_LOST);
   const int64_t next = TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   CHECK(belay_hold_fence(waiter, next, 0) > fence);
+  belay_client_free(holder);
+  belay_client_free(waiter);
+}
+
+static int tracked_keys(const Server* server) {
+  const char* const field = "tracking_total_keys:";
+  const char* info = strstr(server_ask(server, "INFO", "stats", NULL), field);
+  return info == NULL ? -1 : atoi(info + strlen(field));
+}
+
+// From a second on the server tells us of the key itself.
+static void lose_keys(Server* server, void (*change)(Server*)) {
+  belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+  CHECK_STATUS(BELAY_OK, SUBMIT(holder, 1, 0, .name = "a"));
+  const int64_t watched = TAKE(holder, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  CHECK_STATUS(BELAY_OK, SUBMIT(holder, 2, 0, .name = "fixed", .lease_ms = kLongLeaseMs));
+  const int64_t fixed = TAKE(holder, BELAY_EVENT_ACQUIRED, 2, BELAY_OK);
+  EVENTUALLY(tracked_keys(server) == 2);
+  CHECK_STATUS(BELAY_OK, belay_extend(holder, fixed, kLongLeaseMs, NULL));
+  CHECK_INT(2, tracked_keys(server));
+  change(server);
+  const int64_t first = TAKE(holder, BELAY_EVENT_LOST, 0, BELAY_LOST);
+  const int64_t second = TAKE(holder, BELAY_EVENT_LOST, 0, BELAY_LOST);
+  CHECK(first + second == watched + fixed && first != second);
+  belay_client_free(holder);
+}
+
+static void delete_both(Server* server) {
+  server_ask(server, "DEL", "belay:r:{a}", "belay:r:{fixed}", NULL);
+}
+
+static void evict_all(Server* server) {
+  server_tell(server, "CONFIG", "SET", "maxmemory-policy", "volatile-random", NULL);
+  server_tell(server, "CONFIG", "SET", "maxmemory", "1", NULL);
+  server_ask(server, "SET", "other", "1", NULL);
+  server_tell(server, "CONFIG", "SET", "maxmemory", "0", NULL);
+}
+
+static void test_key_deleted_by_hand(Server* server) {
+  lose_keys(server, delete_both);
+}
+
+static void test_evicted_key(Server* server) {
+  lose_keys(server, evict_all);
+}
+
+static void test_watched_again_after_a_waiter(Server* server) {
+  belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+  belay_client* waiter = CLIENT(.url = server->url);
+  CHECK_STATUS(BELAY_OK, SUBMIT(holder, 1, 0, .name = "a"));
+  TAKE(holder, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  EVENTUALLY(tracked_keys(server) == 1);
+  CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
+  EVENTUALLY(waiters_of(holder, "a") == 1);
+  EVENTUALLY(tracked_keys(server) == 1);
+  server_ask(server, "DEL", "belay:r:{a}", NULL);
+  TAKE(holder, BELAY_EVENT_LOST, 0, BELAY_LOST);
+  TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   belay_client_free(holder);
   belay_client_free(waiter);
 }
@@ -526,6 +585,9 @@ const Test fault_tests[] = {
      test_restart_without_data},
     {"A wait without limit outlives a restart", test_wait_through_a_restart},
     {"FLUSHALL loses holds at once, and the next fence is greater", test_flushall},
+    {"A record deleted by hand is a hold lost at once", test_key_deleted_by_hand},
+    {"An evicted record is a hold lost at once", test_evicted_key},
+    {"A record is watched again after a waiter has marked it", test_watched_again_after_a_waiter},
     {"Flushed scripts are brought again by every call", test_script_flush},
     {"A server that stops past the lease is told by AT_RISK, then LOST",
      test_server_stopped_past_the_lease},

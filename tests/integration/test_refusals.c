@@ -264,6 +264,18 @@ static void test_no_rights(Server* server) {
   belay_client_free(client);
 }
 
+// The fallback where CLIENT TRACKING is not allowed.
+static void test_deleted_key_without_tracking(Server* server) {
+  make_user(server);
+  belay_client* client = CLIENT(.url = server->url, .user = "least", .password = "s3cret",
+                                .watchdog_lease_ms = scaled(600));
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, 0, .name = "a"));
+  TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  server_ask(server, "DEL", "belay:r:{a}", NULL);
+  TAKE(client, BELAY_EVENT_LOST, 0, BELAY_LOST);
+  belay_client_free(client);
+}
+
 // Takes one right away that an acquire of a free lock needs.
 static void test_each_right_is_needed(Server* server) {
   const char* const lacking[] = {"resetkeys", "resetchannels", "-subscribe", "-time",
@@ -420,6 +432,8 @@ const Test refusal_tests[] = {
     {"A user with the least rights survives a cut", test_least_rights_after_a_cut},
     {"Looking takes three rights more", test_rights_of_a_looker},
     {"A user without rights answers NOT_PERMITTED at once", test_no_rights},
+    {"Without CLIENT TRACKING a deleted record is lost at the next renewal",
+     test_deleted_key_without_tracking},
     {"A user who lacks one of the rights answers NOT_PERMITTED at once", test_each_right_is_needed},
     {"A right withdrawn while holding is told by AT_RISK and LOST",
      test_right_withdrawn_while_holding},

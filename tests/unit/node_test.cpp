@@ -39,6 +39,8 @@ class Heard final : public NodeEvents {
 
   void on_node_flushed(Node&, Micros) override { ++flushed; }
 
+  void on_node_changed(Node&, std::string_view key, Micros) override { changed.emplace_back(key); }
+
   void on_node_clock(Node&, Micros) override { ++clock; }
 
   int up = 0;
@@ -47,6 +49,7 @@ class Heard final : public NodeEvents {
   int clock = 0;
   std::vector<std::uint64_t> replies;
   std::vector<std::string> messages;
+  std::vector<std::string> changed;
 };
 
 constexpr Script kScript{"verb", "0123456789012345678901234567890123456789", "return 1"};
@@ -63,8 +66,9 @@ class NodeTest : public testing::Test {
     answer("%1\r\n$7\r\nversion\r\n$" + std::to_string(version.size()) + "\r\n" + version + "\r\n");
     answer(":" + std::to_string(id) + "\r\n");
     answer(">3\r\n$9\r\nsubscribe\r\n$5\r\ninbox\r\n:1\r\n");
-    answer("+OK\r\n");
+    answer(tracking);
     answer("$" + std::to_string(info.size()) + "\r\n" + info + "\r\n");
+    answer("$" + std::to_string(memory.size()) + "\r\n" + memory + "\r\n");
     answer("*2\r\n$3\r\n100\r\n$1\r\n0\r\n");
   }
 
@@ -73,6 +77,8 @@ class NodeTest : public testing::Test {
   void wait_for_reconnect() { now = node.next_deadline(); }
 
   Micros now = 1000;
+  std::string tracking = "+OK\r\n";
+  std::string memory = "maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n";
   Config config;
   FakeLink link;
   Heard heard;
@@ -145,6 +151,56 @@ TEST_F(NodeTest, HearsOfMessagesAndOfLostData) {
   answer(">2\r\n$10\r\ninvalidate\r\n_\r\n");
   EXPECT_EQ(heard.messages, std::vector<std::string>{"hi"});
   EXPECT_EQ(heard.flushed, 1);
+}
+
+TEST_F(NodeTest, HearsOfAChangeOfAWatchedKey) {
+  greet();
+  link.sent.clear();
+  node.watch({"k1", "k2"}, now);
+  EXPECT_TRUE(link.has_sent("CACHING"));
+  EXPECT_TRUE(link.has_sent("EXISTS\r\n$2\r\nk1\r\n$2\r\nk2\r\n"));
+  answer("+OK\r\n:2\r\n");
+  EXPECT_EQ(heard.flushed, 0);
+  answer(">2\r\n$10\r\ninvalidate\r\n*1\r\n$2\r\nk2\r\n");
+  EXPECT_EQ(heard.changed, std::vector<std::string>{"k2"});
+}
+
+TEST_F(NodeTest, HearsOfAKeyThatWasGoneBeforeItWasWatched) {
+  greet();
+  node.watch({"k1", "k2"}, now);
+  answer("+OK\r\n:1\r\n");
+  EXPECT_EQ(heard.flushed, 1);
+}
+
+TEST_F(NodeTest, WatchesNothingWhereTrackingIsRefused) {
+  tracking = "-NOPERM no\r\n";
+  greet();
+  link.sent.clear();
+  node.watch({"k1"}, now);
+  EXPECT_FALSE(node.can_watch());
+  EXPECT_EQ(link.sent, "");
+}
+
+TEST_F(NodeTest, WarnsOfAServerThatMayEvictLocks) {
+  config.log_level = BELAY_LOG_WARNING;
+  const auto warning = [this] {
+    Node fresh(config, "inbox", 1, link);
+    fresh.start(heard, now);
+    testing::internal::CaptureStderr();
+    fresh.on_timer(now);
+    fresh.on_link_open(now);
+    fresh.on_link_bytes(
+        "%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:5\r\n>3\r\n$9\r\nsubscribe\r\n$5\r\ninbox\r\n:1\r\n"
+        "+OK\r\n$0\r\n\r\n$" +
+            std::to_string(memory.size()) + "\r\n" + memory + "\r\n",
+        now);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(warning(), "");
+  memory = "maxmemory:1000\r\nmaxmemory_policy:noeviction\r\n";
+  EXPECT_EQ(warning(), "");
+  memory = "maxmemory:1000\r\nmaxmemory_policy:volatile-lru\r\n";
+  EXPECT_NE(warning().find("maxmemory-policy is volatile-lru"), std::string::npos);
 }
 
 TEST_F(NodeTest, DropsAConnectionThatDoesNotAnswer) {
