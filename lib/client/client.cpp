@@ -74,6 +74,7 @@ Client::Visit::~Visit() {
   if (client_.visits_.fetch_sub(1) == 1) {
     client_.visits_.notify_all();
   }
+  pthread_setcancelstate(cancellation_, nullptr);
 }
 
 Result<std::unique_ptr<Client>> Client::create(const Config& config) {

@@ -3,6 +3,7 @@
 // threads and the loop thread both enter it. Owned by the handle of the C API.
 #pragma once
 
+#include <pthread.h>
 #include <semaphore.h>
 
 #include <atomic>
@@ -64,10 +65,14 @@ class Client final : public LinkEvents, public EngineEvents {
     Log(config_.log_level).write(level, message);
   }
 
-  // Counts the calls that are inside, so that destruction can wait for them.
+  // Counts the calls that are inside, so that destruction can wait for them. A call is no
+  // cancellation point: a thread that is cancelled within it ends at its next one after the call.
   class Visit {
    public:
-    explicit Visit(Client& client) : client_(client) { client_.visits_.fetch_add(1); }
+    explicit Visit(Client& client) : client_(client) {
+      pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation_);
+      client_.visits_.fetch_add(1);
+    }
 
     ~Visit();
     Visit(const Visit&) = delete;
@@ -75,6 +80,7 @@ class Client final : public LinkEvents, public EngineEvents {
 
    private:
     Client& client_;
+    int cancellation_ = 0;
   };
 
  private:

@@ -22,6 +22,7 @@ struct Claim;
 struct Hold {
   std::int64_t id = 0;
   Claim* claim = nullptr;  // null once it is lost
+  Status loss;             // why, once it is
   std::int64_t owner = 0;
   std::int64_t fence = 0;
   Micros lease = 0;  // fixed; 0: the watchdog's

@@ -417,11 +417,11 @@ void Engine::lose_hold(Hold& hold, const std::string& why, Micros now) {
     return;
   }
   hold.claim = nullptr;
-  const Status status(BELAY_LOST, "hold " + std::to_string(hold.id) + " of '" +
-                                      claim.resource.name + "' was lost: " + why);
-  tell_of(hold, BELAY_EVENT_LOST, status, now);
+  hold.loss = Status(BELAY_LOST, "hold " + std::to_string(hold.id) + " of '" + claim.resource.name +
+                                     "' was lost: " + why);
+  tell_of(hold, BELAY_EVENT_LOST, hold.loss, now);
   for (const std::int64_t asked : std::exchange(hold.asked, {})) {
-    complete(*pendings_.at(asked), status, now);
+    complete(*pendings_.at(asked), hold.loss, now);
   }
 }
 

@@ -128,9 +128,7 @@ Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
   Pending& pending = add_pending(tag, PendingKind::kRelease, now);
   pending.hold = id;
   if (hold->claim == nullptr) {
-    complete(pending,
-             Status(BELAY_LOST, "hold " + std::to_string(id) + " had been lost before its release"),
-             now);
+    complete(pending, hold->loss, now);
     finish(now);
     return {};
   }

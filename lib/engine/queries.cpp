@@ -37,8 +37,7 @@ Status Engine::submit_hold_query(std::int64_t tag, std::int64_t id, PendingKind 
   pending.hold = id;
   pending.lease = lease;
   if (hold.claim == nullptr) {
-    complete(pending, Status(BELAY_LOST, "hold " + std::to_string(id) + " had been lost before"),
-             now);
+    complete(pending, hold.loss, now);
   } else {
     hold.asked.push_back(tag);
     send_query(pending, now);

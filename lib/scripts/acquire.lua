@@ -31,8 +31,8 @@ local function granted(fence, last, waits)
   return struct.pack('<BdddB', GRANTED, ts, fence, last, waits)
 end
 
-local function take_it(waits)
-  local fence, last = take(KEYS, 1, claim, ts, lease, highest, waits, local_waiters, info)
+local function take_it(above, waits)
+  local fence, last = take(KEYS, 1, claim, ts, lease, above, waits, local_waiters, info)
   if waits then
     tell_next(KEYS, 1, inbox, ts, lease)
   end
@@ -55,7 +55,7 @@ end
 
 local anybody = redis.call('EXISTS', KEYS[3]) == 1
 if not held and not anybody then
-  return take_it(false)
+  return take_it(highest_fence(KEYS, 1, highest), false)
 end
 
 local entry = redis.call('HGET', KEYS[4], client)
@@ -63,11 +63,11 @@ if entry and epoch_of(entry) > epoch_of(epoch) then
   return struct.pack('<Bd', STALE, ts)
 end
 if not held then
-  local whom = serve(KEYS, 1, inbox, ts, highest, claim)
+  local whom, above = serve(KEYS, 1, inbox, ts, highest, claim)
   if whom == 'more' then
     return struct.pack('<Bd', MORE, ts)
   elseif whom ~= 'other' then
-    return take_it(redis.call('EXISTS', KEYS[3]) == 1)
+    return take_it(above, redis.call('EXISTS', KEYS[3]) == 1)
   end
   record = redis.call('GET', KEYS[1])
   anybody = redis.call('EXISTS', KEYS[3]) == 1
@@ -77,6 +77,8 @@ local remaining = expires(record) - ts
 if queue == 0 then
   return struct.pack('<Bdd', BUSY, ts, remaining)
 end
+
+local stored = highest_fence(KEYS, 1, 0)
 
 -- PEXPIRE is allowed when memory is full, and a script that has written may go on writing: who waits already may poll then.
 local function keep_queue()
@@ -105,6 +107,5 @@ if queued or not anybody then
   local holder, holder_epoch = struct.unpack('<c22c8', record, 4)
   tell(inbox, holder, struct.pack('<Bc8d', WAITS, holder_epoch, ts) .. KEYS[1])
 end
-local stored = struct.unpack('<d', redis.call('GET', KEYS[2]) or struct.pack('<d', 0))
 local position = redis.call('ZRANK', KEYS[3], client)
 return struct.pack('<Bddddd', QUEUED, ts, position, remaining, ticket, stored)

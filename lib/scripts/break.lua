@@ -15,13 +15,15 @@ if problem then
   return problem
 end
 local held = record and expires(record) >= ts
+local claim = held and record:sub(4, 33)
 if held then
-  local claim, first, _, last = struct.unpack('<c30ddd', record, 4)
+  local first, _, last = struct.unpack('<ddd', record, 34)
   if fence ~= 0 and (fence < first or fence > last) then
     return { struct.pack('<d', ts), '', 0 }
   end
-  redis.call('DEL', KEYS[1])
-  tell(inbox, claim:sub(1, 22), struct.pack('<Bc8dH', BROKEN, claim:sub(23), ts, #KEYS[1]) .. KEYS[1] .. info)
 end
 local whom = serve(KEYS, 1, inbox, ts, highest)
+if held then
+  tell(inbox, claim:sub(1, 22), struct.pack('<Bc8dH', BROKEN, claim:sub(23), ts, #KEYS[1]) .. KEYS[1] .. info)
+end
 return { struct.pack('<d', ts), held and record or '', whom == 'more' and 1 or 0 }

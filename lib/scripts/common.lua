@@ -1,4 +1,5 @@
--- What the verbs of the lock share. Prepended to each of them when the library is built.
+-- What the verbs of the lock share. Prepended to each of them when the library is built; the verb itself becomes the body of a
+-- function that guarded() calls. Every verb reads whatever it may need before it writes: an error changes nothing.
 --
 -- KEYS of one resource, in this order wherever a verb names them:
 --   1 record   who holds it: HEADER, then the holder's info text
@@ -75,10 +76,15 @@ local function prolong(key, ts, until_, packed, offset)
   redis.call('SETRANGE', key, offset, packed)
 end
 
+-- The highest fence of the slot, or what the client has seen, if that is higher.
+local function highest_fence(keys, at, seen)
+  local stored = redis.call('GET', keys[at + 1])
+  return math.max(stored and struct.unpack('<d', stored) or 0, seen)
+end
+
 -- Writes the record of a new holder with a new fence. Returns the fence and the end of its range.
 local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, info)
-  local stored = redis.call('GET', keys[at + 1])
-  local fence = math.max(stored and struct.unpack('<d', stored) + 1 or 0, highest + 1, ts)
+  local fence = math.max(highest + 1, ts)
   local last = fence + RANGE
   redis.call('SET', keys[at + 1], struct.pack('<d', last))
   redis.call('SET', keys[at],
@@ -89,19 +95,23 @@ end
 
 -- The lock is free, or its record has lapsed: gives it to the first waiter that listens. `claim`'s own client is not told but
 -- returned ('own'), where its entry is of that epoch; its older entries are dropped.
--- Returns 'none' (nobody waits, the record is gone), 'own', 'other' (handed off) or 'more' (all skipped so far: call again).
-local function serve(keys, at, inbox, ts, highest, claim)
-  redis.call('DEL', keys[at])
+-- Returns 'none' (nobody waits, the record is gone), 'own', 'other' (handed off) or 'more' (all skipped so far: call again);
+-- and the highest fence.
+local function serve(keys, at, inbox, ts, seen, claim)
+  local highest = highest_fence(keys, at, seen)
   for _ = 1, SKIPS do
-    local head = redis.call('ZPOPMIN', keys[at + 2])[1]
+    local head = redis.call('ZRANGE', keys[at + 2], 0, 0)[1]
     if not head then
-      return 'none'
+      redis.call('DEL', keys[at])
+      return 'none', highest
     end
     local entry = redis.call('HGET', keys[at + 3], head)
+    redis.call('ZREM', keys[at + 2], head)
     redis.call('HDEL', keys[at + 3], head)
     local mine = claim and head == claim:sub(1, 22)
     if mine and entry and epoch_of(entry) >= epoch_of(claim:sub(23)) then
-      return 'own'
+      redis.call('DEL', keys[at])
+      return 'own', highest
     end
     if entry and not mine then
       local epoch, grant = struct.unpack(ENTRY, entry)
@@ -112,10 +122,27 @@ local function serve(keys, at, inbox, ts, highest, claim)
         if waits then
           tell_next(keys, at, inbox, ts, grant)
         end
-        return 'other'
+        return 'other', last
       end
-      redis.call('DEL', keys[at])
+      highest = last
     end
   end
-  return 'more'
+  redis.call('DEL', keys[at])
+  return 'more', highest
+end
+
+-- Calls a verb. Where it fails over a key of another type, the error names the key.
+local function guarded(verb)
+  local fine, reply = pcall(verb)
+  if fine then
+    return reply
+  end
+  local types = { 'string', 'string', 'zset', 'hash' }
+  for index, key in ipairs(KEYS) do
+    local type_of = redis.pcall('TYPE', key).ok
+    if type_of and type_of ~= 'none' and type_of ~= types[(index - 1) % 4 + 1] then
+      return redis.error_reply('BELAYTYPE key ' .. key .. ' holds a ' .. type_of .. ', which is not of Belay')
+    end
+  end
+  return type(reply) == 'table' and reply or redis.error_reply(reply)
 end

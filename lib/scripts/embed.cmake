@@ -5,7 +5,7 @@ set(header "// Made by lib/scripts/embed.cmake.\n#pragma once\n#include \"base/s
 set(source "// Made by lib/scripts/embed.cmake.\n#include \"scripts/scripts.h\"\n\nnamespace belay::scripts {\n")
 foreach(verb IN LISTS verbs)
   file(READ ${CMAKE_CURRENT_LIST_DIR}/${verb}.lua own)
-  set(body "${common}${own}")
+  set(body "${common}\nlocal function verb()\n${own}end\nreturn guarded(verb)\n")
   string(SHA1 sha1 "${body}")
   string(SUBSTRING ${verb} 0 1 initial)
   string(SUBSTRING ${verb} 1 -1 others)

@@ -21,14 +21,15 @@ local function reserve(at, last)
   end
 end
 
+-- A foreign key beside the record must not cost its holder, or others, the renewal.
 local function renew(at, request)
   local claim, lease, fence, more, holds, local_waiters = struct.unpack('<c30ddHHH', request)
-  local record = redis.pcall('GET', KEYS[at]) -- one foreign key must not cost the others their renewal
+  local record = redis.pcall('GET', KEYS[at])
   if type(record) == 'table' or unreadable(record, KEYS[at]) then
     return UNREADABLE, 0, 0
   end
   if not record or expires(record) < ts then
-    serve(KEYS, at, inbox, ts, highest)
+    pcall(serve, KEYS, at, inbox, ts, highest)
     return NOT_OURS, 0, 0
   end
   local waits, holder, first, _, last, until_ = struct.unpack('<Bc30dddd', record, WAITS_OFFSET + 1)
@@ -36,16 +37,16 @@ local function renew(at, request)
     return NOT_OURS, 0, 0
   end
   until_ = math.max(until_, ts + lease)
-  last = last + more
   prolong(KEYS[at], ts, until_, struct.pack('<ddHH', last, until_, holds, local_waiters), LAST_OFFSET)
-  if more > 0 then
-    reserve(at, last)
+  if more > 0 and pcall(reserve, at, last + more) then
+    last = last + more
+    redis.call('SETRANGE', KEYS[at], LAST_OFFSET, struct.pack('<d', last))
   end
   if waits == 1 and redis.call('EXISTS', KEYS[at + 2]) == 0 then
     waits = 0
     redis.call('SETRANGE', KEYS[at], WAITS_OFFSET, '\0')
   elseif waits == 1 then
-    tell_next(KEYS, at, inbox, ts, until_ - ts)
+    pcall(tell_next, KEYS, at, inbox, ts, until_ - ts)
   end
   return OK, last, waits
 end
