@@ -43,6 +43,7 @@ struct Leaving {
   std::int64_t epoch = 0;
   bool in_flight = false;
   Micros again_at = kNever;  // when to ask, if not in flight
+  bool looks_after = false;  // it handed the lock on: asks again in case that grant lapses unused
   Micros sweep_until =
       0;  // server time until which a lost acquire of it may still arrive (rule 15)
   Micros matters_until = 0;  // local time at which its record has lapsed whatever happens
@@ -86,6 +87,7 @@ struct Claim {
   Micros renew_at = kNever;
   Micros look_at = kNever;  // when to renew at the latest, whatever the lease, to watch the record
   bool renew_out = false;
+  Micros renewed_at = 0;  // when the latest renewal was sent
   bool renew_due = false;
   bool renew_alone = false;  // a batch failed: whose fault it was shows only one by one
   bool others_wait = false;  // clients, not local owners

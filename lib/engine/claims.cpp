@@ -45,9 +45,9 @@ void Engine::start_claim(Claim& claim, Micros now) {
   ask(claim, now);
 }
 
-// Rule 6: a grant must outlast the way to its waiter and the confirmation.
+// Rule 6: a grant must outlast the way to its waiter, a short hold and the confirmation.
 Micros Engine::grant_lease(const Node& node) const {
-  return std::clamp(3 * node.round_trip(), kMinGrant, kMaxGrant);
+  return std::clamp(4 * node.round_trip(), kMinGrant, kMaxGrant);
 }
 
 Micros Engine::lease_for(const Pending& pending) const {
@@ -190,6 +190,9 @@ void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
   if (answer.position == 0) {
     claim.ask_at = std::min(claim.ask_at, now + std::max<Micros>(0, answer.remaining) + kLookAfter);
   }
+  if (answer.handed > 0) {
+    claim.ask_at = std::min(claim.ask_at, now + drifted(answer.handed) + kLookAfter);
+  }
 }
 
 // ---- Holding
@@ -211,6 +214,8 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
     ask(claim, now);
     return;
   }
+  // It is ours again: what this client passed on before was taken up.
+  std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.looks_after; });
   highest_fence_ = std::max(highest_fence_, grant.last_fence);
   claim.state = ClaimState::kHeld;
   claim.ask_at = kNever;
@@ -346,6 +351,7 @@ void Engine::send_leave(Claim& claim, Leaving& leaving, Micros now) {
     return;
   }
   leaving.in_flight = true;
+  leaving.looks_after = false;
   leaving.again_at = kNever;
   Flight flight;
   flight.kind = FlightKind::kLeave;
@@ -376,8 +382,21 @@ void Engine::on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Mic
     send_leave(claim, *found, now);
   } else if (found->sweep_until >= answer->server_time) {
     found->again_at = now + drifted(found->sweep_until - answer->server_time) + 2 * kMillisecond;
+  } else if (answer->handed > 0 && !closing_) {
+    found->looks_after = true;
+    found->again_at = now + drifted(answer->handed) + kLookAfter;
   } else {
     claim.leaving.erase(found);
+  }
+}
+
+// The grant that this client has passed on was taken up.
+void Engine::on_settled(Claim& claim, std::int64_t epoch, Micros now) {
+  std::erase_if(claim.leaving, [epoch](const Leaving& leaving) {
+    return leaving.epoch == epoch && leaving.looks_after;
+  });
+  if (claim.state == ClaimState::kAsking && claim.epoch == epoch && claim.ask_at != kNever) {
+    claim.ask_at = now + fallback_poll(0);
   }
 }
 
@@ -483,9 +502,18 @@ void Engine::check_holds(Claim& claim, Micros now) {
   }
 }
 
+// When less than a third of the lease is left; later while a renewal is out and not overdue.
 Micros Engine::risk_time(const Claim& claim, const Hold& hold) const {
   const bool should_be_renewed = hold.watched() || !claim.confirmed;
-  return should_be_renewed && !hold.at_risk ? claim.deadline - claim.vouched / 3 : kNever;
+  if (!should_be_renewed || hold.at_risk) {
+    return kNever;
+  }
+  const Micros third = claim.deadline - claim.vouched / 3;
+  if (!claim.renew_out) {
+    return third;
+  }
+  const Micros overdue = claim.renewed_at + claim.node->round_trip() * 3 / 2;
+  return std::min(std::max(third, overdue), claim.deadline - claim.vouched / 12);
 }
 
 void Engine::warn_if_at_risk(Claim& claim, Micros now) {

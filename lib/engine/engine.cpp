@@ -231,6 +231,7 @@ void Engine::end_everything(Micros now) {
   for (Claim* claim : claims) {
     const bool abandoned = std::all_of(claim->holds.begin(), claim->holds.end(),
                                        [](Hold* hold) { return hold->abandoned; });
+    std::erase_if(claim->leaving, [](const Leaving& leaving) { return leaving.looks_after; });
     if (claim->state == ClaimState::kHeld) {
       const bool release = !abandoned || claim->holds.empty();
       claim->holds.clear();
@@ -456,7 +457,9 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   node.saw_time(message->server_time, 0, now);
   Claim& claim = claim_of(lock_, message->name);
   const bool current = claim.state != ClaimState::kIdle && claim.epoch == message->epoch;
-  if (!current) {
+  if (message->kind == MessageKind::kSettled) {
+    on_settled(claim, message->epoch, now);
+  } else if (!current) {
     leave(claim, message->epoch, 0, now + config_.watchdog_lease, 0, now);
   } else if (message->kind == MessageKind::kGrant) {
     const Micros lease = message->grant_lease;
@@ -519,7 +522,9 @@ void Engine::send_leaves(Claim& claim, Micros now) {
   claim.suspect_until = ghosts ? claim.suspect_until : 0;
   for (Leaving& leaving : claim.leaving) {
     leaving.sweep_until = ghosts ? leaving.sweep_until : 0;
-    send_leave(claim, leaving, now);
+    if (leaving.again_at == kNever) {
+      send_leave(claim, leaving, now);
+    }
   }
 }
 
@@ -568,7 +573,7 @@ void Engine::reset_claim(Claim& claim, Micros now) {
   claim.renew_at = kNever;
   for (Leaving& leaving : claim.leaving) {
     leaving.in_flight = false;
-    leaving.again_at = kNever;
+    leaving.again_at = leaving.looks_after ? leaving.again_at : kNever;
   }
   settle(claim, now);
 }

@@ -159,6 +159,7 @@ class Engine final : public NodeEvents {
              std::int64_t tag, Micros now);
   void send_leave(Claim& claim, Leaving& leaving, Micros now);
   void on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_settled(Claim& claim, std::int64_t epoch, Micros now);
   void on_leave_error(Claim& claim, Leaving& leaving, std::string_view words, Micros now);
   void complete_release(Leaving& leaving, Status status, Micros now);
   void lose_hold(Hold& hold, const std::string& why, Micros now);

@@ -53,6 +53,7 @@ struct AcquireAnswer {
   Micros remaining = 0;  // of the holder's lease
   std::int64_t ticket = 0;
   std::int64_t highest_fence = 0;
+  Micros handed = 0;  // grant lease of a handoff that the call has made
 };
 
 enum class LeaveCode : std::uint8_t { kOk = 1, kNotOurs = 2, kMore = 3 };
@@ -60,6 +61,7 @@ enum class LeaveCode : std::uint8_t { kOk = 1, kNotOurs = 2, kMore = 3 };
 struct LeaveAnswer {
   LeaveCode code = LeaveCode::kNotOurs;
   Micros server_time = 0;
+  Micros handed = 0;  // grant lease of a handoff that the call has made
 };
 
 struct RenewArgs {
@@ -84,7 +86,13 @@ struct RenewAnswers {
   std::vector<RenewAnswer> claims;
 };
 
-enum class MessageKind : std::uint8_t { kGrant = 1, kNext = 2, kWaits = 3, kBroken = 4 };
+enum class MessageKind : std::uint8_t {
+  kGrant = 1,
+  kNext = 2,
+  kWaits = 3,
+  kBroken = 4,
+  kSettled = 5
+};
 
 // What came to our inbox.
 struct Message {

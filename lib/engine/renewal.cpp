@@ -131,6 +131,7 @@ Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) c
   args.holds = claim.holds.size();
   args.local_waiters = claim.waiting.size();
   claim.renew_out = true;
+  claim.renewed_at = now;
   claim.renew_at = kNever;
   claim.look_at = kNever;
   claim.primitive->add_renewal(claim.resource, args, command);

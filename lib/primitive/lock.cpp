@@ -12,6 +12,7 @@ namespace belay {
 namespace {
 
 constexpr std::size_t kClientSize = 22;
+constexpr std::size_t kClaimSize = 30;
 constexpr char kRecord = 'r';
 constexpr char kQueue = 'q';
 constexpr char kWaiters = 'w';
@@ -43,6 +44,7 @@ std::optional<Member> read_holder(std::string_view record, Micros server_time) {
   const Micros expires = fields.number();
   member.holds = fields.u16();
   member.local_waiters = fields.u16();
+  fields.bytes(kClaimSize);  // who handed it on
   if (!fields.complete() || expires < server_time) {
     return std::nullopt;
   }
@@ -150,6 +152,7 @@ std::optional<AcquireAnswer> LockPrimitive::read_acquire(Reply reply) const {
     answer.remaining = fields.number();
     answer.ticket = fields.number();
     answer.highest_fence = fields.number();
+    answer.handed = fields.number();
   } else if (answer.code == AcquireCode::kBusy) {
     answer.remaining = fields.number();
   }
@@ -165,6 +168,7 @@ std::optional<LeaveAnswer> LockPrimitive::read_leave(Reply reply) const {
   const std::uint8_t code = fields.u8();
   answer.code = static_cast<LeaveCode>(code);
   answer.server_time = fields.number();
+  answer.handed = fields.number();
   if (!fields.complete() || code < 1 || code > 3) {
     return std::nullopt;
   }
@@ -231,7 +235,7 @@ std::optional<Message> LockPrimitive::read_message(std::string_view payload) con
     key = fields.rest();
   }
   const std::optional<std::string> name = name_of_key(key);
-  if (!fields.complete() || kind < 1 || kind > 4 || !name) {
+  if (!fields.complete() || kind < 1 || kind > 5 || !name) {
     return std::nullopt;
   }
   message.name = *name;

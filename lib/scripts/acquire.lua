@@ -7,10 +7,11 @@
 --       2 prefix of inboxes   3 info
 -- Replies, packed, code and server time first:
 --   1 granted   fence, end of its range, somebody waits (0, 1)
---   2 queued    position (0 = next), remaining lease us, ticket, highest fence of the slot
+--   2 queued    position (0 = next), remaining lease us, ticket, highest fence of the slot, grant lease of a handoff that this
+--               call has made and whose look-after is ours (0 = none)
 --   3 busy      remaining lease us
 --   4 late      5 stale (this client's newer claim stands)   6 more (call again at once)
--- Messages: grant and next to waiters, waits to the holder.
+-- Messages: grant and next to waiters, waits to the holder, settled to who handed it on.
 local GRANTED, QUEUED, BUSY, LATE, STALE, MORE = 1, 2, 3, 4, 5, 6
 
 local claim, lease, not_after, grant, ticket, highest, queue, local_waiters = struct.unpack('<c30dddddBH', ARGV[1])
@@ -43,6 +44,7 @@ local held = record and expires(record) >= ts
 if held and is_claim(record, claim) then
   local until_ = math.max(expires(record), ts + lease)
   prolong(KEYS[1], ts, until_, struct.pack('<d', until_), EXPIRES_OFFSET)
+  settle(KEYS[1], record, inbox, ts)
   local waits, _, fence, _, last = struct.unpack('<Bc30ddd', record, WAITS_OFFSET + 1)
   return granted(fence, last, waits)
 end
@@ -62,13 +64,15 @@ local entry = redis.call('HGET', KEYS[4], client)
 if entry and epoch_of(entry) > epoch_of(epoch) then
   return struct.pack('<Bd', STALE, ts)
 end
+local handed = 0
 if not held then
-  local whom, above = serve(KEYS, 1, inbox, ts, highest, claim)
+  local whom, above, grant_of_other = serve(KEYS, 1, inbox, ts, highest, claim, queue == 1 and claim)
   if whom == 'more' then
     return struct.pack('<Bd', MORE, ts)
   elseif whom ~= 'other' then
     return take_it(above, redis.call('EXISTS', KEYS[3]) == 1)
   end
+  handed = grant_of_other
   record = redis.call('GET', KEYS[1])
   anybody = redis.call('EXISTS', KEYS[3]) == 1
 end
@@ -108,4 +112,4 @@ if queued or not anybody then
   tell(inbox, holder, struct.pack('<Bc8d', WAITS, holder_epoch, ts) .. KEYS[1])
 end
 local position = redis.call('ZRANK', KEYS[3], client)
-return struct.pack('<Bddddd', QUEUED, ts, position, remaining, ticket, stored)
+return struct.pack('<Bdddddd', QUEUED, ts, position, remaining, ticket, stored, handed)

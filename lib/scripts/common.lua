@@ -10,16 +10,18 @@
 -- Times are microseconds of this server's clock. README.md is the whole contract.
 
 local VERSION, LOCK = 1, 1
--- version, type, somebody waits (0, 1), claim, fence, since, end of the fence range, expires, holds, local waiters
-local HEADER, HEADER_SIZE = '<BBBc30ddddHH', 69
-local WAITS_OFFSET, LAST_OFFSET, EXPIRES_OFFSET = 2, 49, 57
+-- version, type, somebody waits (0, 1), claim, fence, since, end of the fence range, expires, holds, local waiters, the claim
+-- that handed it on and looks after it until the holder confirms or leaves
+local HEADER, HEADER_SIZE = '<BBBc30ddddHHc30', 99
+local WAITS_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET = 2, 49, 57, 69
+local NOBODY = ('\0'):rep(30)
 -- epoch, grant lease
 local ENTRY, ENTRY_SIZE = '<c8d', 16
 -- Fences that a grant reserves for local handoffs; how many dead waiters one call may skip; how long a queue that nobody
 -- polls stands; how long a record outlives its expiry (an expired record frees the lock by itself: this only sweeps).
 local RANGE, SKIPS, QUEUE_MS, SWEEP_MS = 8, 64, 120000, 1000
 -- Messages to an inbox.
-local GRANT, NEXT, WAITS, BROKEN = 1, 2, 3, 4
+local GRANT, NEXT, WAITS, BROKEN, SETTLED = 1, 2, 3, 4, 5
 
 local function now()
   local time = redis.call('TIME')
@@ -83,21 +85,21 @@ local function highest_fence(keys, at, seen)
 end
 
 -- Writes the record of a new holder with a new fence. Returns the fence and the end of its range.
-local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, info)
+local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, info, from)
   local fence = math.max(highest + 1, ts)
   local last = fence + RANGE
   redis.call('SET', keys[at + 1], struct.pack('<d', last))
   redis.call('SET', keys[at],
-    struct.pack(HEADER, VERSION, LOCK, waits and 1 or 0, claim, fence, ts, last, ts + lease, 1, local_waiters) .. info,
-    'PX', math.ceil(lease / 1000) + SWEEP_MS)
+    struct.pack(HEADER, VERSION, LOCK, waits and 1 or 0, claim, fence, ts, last, ts + lease, 1, local_waiters, from or NOBODY)
+      .. info, 'PX', math.ceil(lease / 1000) + SWEEP_MS)
   return fence, last
 end
 
 -- The lock is free, or its record has lapsed: gives it to the first waiter that listens. `claim`'s own client is not told but
 -- returned ('own'), where its entry is of that epoch; its older entries are dropped.
--- Returns 'none' (nobody waits, the record is gone), 'own', 'other' (handed off) or 'more' (all skipped so far: call again);
--- and the highest fence.
-local function serve(keys, at, inbox, ts, seen, claim)
+-- `from` looks after the grant. Returns 'none' (nobody waits, the record is gone), 'own', 'other' (handed off) or 'more' (all
+-- skipped so far: call again); the highest fence; where it was handed off, the grant lease and to which client.
+local function serve(keys, at, inbox, ts, seen, claim, from)
   local highest = highest_fence(keys, at, seen)
   for _ = 1, SKIPS do
     local head = redis.call('ZRANGE', keys[at + 2], 0, 0)[1]
@@ -116,19 +118,35 @@ local function serve(keys, at, inbox, ts, seen, claim)
     if entry and not mine then
       local epoch, grant = struct.unpack(ENTRY, entry)
       local waits = redis.call('EXISTS', keys[at + 2]) == 1
-      local fence, last = take(keys, at, head .. epoch, ts, grant, highest, waits, 0, entry:sub(ENTRY_SIZE + 1))
+      local fence, last = take(keys, at, head .. epoch, ts, grant, highest, waits, 0, entry:sub(ENTRY_SIZE + 1), from)
       local message = struct.pack('<Bc8ddddB', GRANT, epoch, ts, fence, last, grant, waits and 1 or 0)
       if tell(inbox, head, message .. keys[at]) > 0 then
         if waits then
           tell_next(keys, at, inbox, ts, grant)
         end
-        return 'other', last
+        return 'other', last, grant, head
       end
       highest = last
     end
   end
   redis.call('DEL', keys[at])
   return 'more', highest
+end
+
+-- The grant of `record` was taken up: tells who looks after it, unless that is `client`.
+local function tell_settled(key, record, inbox, ts, client)
+  local from = record:sub(FROM_OFFSET + 1, HEADER_SIZE)
+  if from ~= NOBODY and from:sub(1, 22) ~= client then
+    tell(inbox, from:sub(1, 22), struct.pack('<Bc8d', SETTLED, from:sub(23), ts) .. key)
+  end
+end
+
+-- The same, of a holder that goes on.
+local function settle(key, record, inbox, ts)
+  if record:sub(FROM_OFFSET + 1, HEADER_SIZE) ~= NOBODY then
+    redis.call('SETRANGE', key, FROM_OFFSET, NOBODY)
+    tell_settled(key, record, inbox, ts)
+  end
 end
 
 -- Calls a verb. Where it fails over a key of another type, the error names the key.

@@ -5,7 +5,8 @@
 -- ARGV  1 packed: claim (30 bytes), highest fence seen    2 prefix of inboxes
 -- Replies, packed, code and server time first:
 --   1 ok (it was ours)   2 not ours   3 more (as ok or not ours, but call again at once: waiters are still to be served)
--- Messages: grant and next to waiters.
+--   then the grant lease of a handoff: leave again when it has ended, unless settled comes first (0 = none)
+-- Messages: grant and next to waiters, settled to who had handed it on.
 local OK, NOT_OURS, MORE = 1, 2, 3
 
 local claim, highest = struct.unpack('<c30d', ARGV[1])
@@ -21,7 +22,8 @@ end
 local ours = record and is_claim(record, claim)
 if ours and record:byte(WAITS_OFFSET + 1) == 0 then
   redis.call('DEL', KEYS[1])
-  return struct.pack('<Bd', OK, ts)
+  tell_settled(KEYS[1], record, inbox, ts)
+  return struct.pack('<Bdd', OK, ts, 0)
 end
 
 local client = claim:sub(1, 22)
@@ -33,11 +35,17 @@ if entry and epoch_of(entry) <= epoch_of(claim:sub(23)) then
   redis.call('HDEL', KEYS[4], client)
 end
 
+local handed = 0
 if ours or not record or expires(record) < ts then
-  if serve(KEYS, 1, inbox, ts, highest) == 'more' then
-    return struct.pack('<Bd', MORE, ts)
+  local whom, _, grant, next_client = serve(KEYS, 1, inbox, ts, highest, nil, claim)
+  if ours then
+    tell_settled(KEYS[1], record, inbox, ts, next_client)
   end
+  if whom == 'more' then
+    return struct.pack('<Bdd', MORE, ts, 0)
+  end
+  handed = grant or 0
 elseif was_head then
   tell_next(KEYS, 1, inbox, ts, expires(record) - ts)
 end
-return struct.pack('<Bd', ours and OK or NOT_OURS, ts)
+return struct.pack('<Bdd', ours and OK or NOT_OURS, ts, handed)

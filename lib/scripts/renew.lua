@@ -7,7 +7,7 @@
 --         fences to reserve, holds, local waiters
 -- Reply: server time (packed double), then for each claim, packed: code, end of the fence range, somebody waits (0, 1)
 --   1 ok   2 not ours   3 the record cannot be read (another type or version)
--- Messages: next to the first waiter; grant where a lapsed record was found.
+-- Messages: next to the first waiter; settled to who handed it on; grant where a lapsed record was found.
 local OK, NOT_OURS, UNREADABLE = 1, 2, 3
 
 local inbox = ARGV[1]
@@ -38,6 +38,7 @@ local function renew(at, request)
   end
   until_ = math.max(until_, ts + lease)
   prolong(KEYS[at], ts, until_, struct.pack('<ddHH', last, until_, holds, local_waiters), LAST_OFFSET)
+  settle(KEYS[at], record, inbox, ts)
   if more > 0 and pcall(reserve, at, last + more) then
     last = last + more
     redis.call('SETRANGE', KEYS[at], LAST_OFFSET, struct.pack('<d', last))

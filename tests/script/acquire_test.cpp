@@ -414,6 +414,33 @@ TEST_P(Acquire, ReservesARangeOfFences) {
   EXPECT_EQ(stored_fence(), reply.last);
 }
 
+TEST_P(Acquire, LooksAfterTheLockThatItHandsOnWhileItWaits) {
+  listen({"B", "C"});
+  acquire("A");
+  acquire("B");
+  lapse();
+  const Acquired waiting = acquire("C");
+  EXPECT_EQ(waiting.code, "queued");
+  EXPECT_EQ(waiting.handed, kGrant);
+  EXPECT_EQ(record()->client, "B");
+  EXPECT_EQ(record()->from, "C");
+  EXPECT_EQ(acquire("C").handed, 0);
+  told();
+  EXPECT_EQ(acquire("B").code, "granted");
+  EXPECT_EQ(told_briefly(), Names{"C settled 1"});
+  EXPECT_EQ(record()->from, "");
+}
+
+TEST_P(Acquire, LooksAfterNothingWhereItOnlyTries) {
+  listen({"B"});
+  acquire("A");
+  acquire("B");
+  lapse();
+  EXPECT_EQ(try_acquire("C").code, "busy");
+  EXPECT_EQ(record()->client, "B");
+  EXPECT_EQ(record()->from, "");
+}
+
 TEST_P(Acquire, GivesRisingFencesWhenTheLockGoesRound) {
   std::int64_t highest = 0;
   for (int round = 0; round < 20; ++round) {

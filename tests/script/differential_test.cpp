@@ -215,7 +215,7 @@ class Caller {
  public:
   // The fence that renewals tell: of the record that was seen last.
   void saw_record(const std::string& bytes) {
-    if (bytes.size() >= 69 && bytes[0] == 1) {
+    if (bytes.size() >= 99 && bytes[0] == 1) {
       fence_ = unpack_record(bytes).fence;
     }
   }

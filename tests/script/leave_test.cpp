@@ -265,6 +265,44 @@ TEST_P(Leave, HandsOffWithAFenceAboveTheHighestThatItsClientHasSeen) {
   EXPECT_EQ(record()->fence, highest + 1);
 }
 
+TEST_P(Leave, LooksAfterTheLockThatItHandsOn) {
+  listen({"A", "B"});
+  acquire("A");
+  acquire("B");
+  leave("A");
+  EXPECT_EQ(handed_, kGrant);
+  EXPECT_EQ(record()->from, "A");
+  told();
+  leave("B");
+  EXPECT_EQ(handed_, 0);
+  EXPECT_EQ(told_briefly(), Names{"A settled 1"});
+}
+
+TEST_P(Leave, TellsNobodyWhoGetsTheLockBackThatItIsSettled) {
+  listen({"A", "B"});
+  acquire("A");
+  acquire("B");
+  leave("A");
+  acquire("A", 2);
+  told();
+  leave("B");
+  EXPECT_EQ(told_briefly(), Names{"A grant 2"});
+  EXPECT_EQ(record()->from, "B");
+}
+
+TEST_P(Leave, LooksAfterTheLockThatItFoundLapsed) {
+  listen({"B", "C"});
+  acquire("A");
+  acquire("B");
+  acquire("C");
+  leave("A");
+  lapse();
+  EXPECT_EQ(leave("A"), "not ours");
+  EXPECT_EQ(handed_, kGrant);
+  EXPECT_EQ(record()->client, "C");
+  EXPECT_EQ(record()->from, "A");
+}
+
 ON_ALL_BACKENDS(Leave);
 
 }  // namespace

@@ -88,13 +88,16 @@ Record unpack_record(std::string_view bytes) {
   record.expires = in.number();
   record.holds = in.u16();
   record.local_waiters = in.u16();
+  const std::string from(in.bytes(kClientSize));
+  record.from = from[0] == '\0' ? "" : client_of(from);
+  in.number();
   EXPECT_TRUE(in.complete()) << printable(bytes);
   record.info = in.rest();
   return record;
 }
 
 Told unpack_message(const Message& message) {
-  constexpr const char* kKinds[] = {"?", "grant", "next", "waits", "broken"};
+  constexpr const char* kKinds[] = {"?", "grant", "next", "waits", "broken", "settled"};
   Unpacker in(message.payload);
   Told told;
   told.client = client_of(message.channel.substr(kInbox.size()));
@@ -153,6 +156,7 @@ Acquired LockTest::acquire_with(const AcquireCall& call) {
     result.remaining = in.number();
     result.ticket = in.number();
     result.stored = in.number();
+    result.handed = in.number();
   } else if (result.code == "busy") {
     result.remaining = in.number();
   }
@@ -172,7 +176,8 @@ std::string LockTest::leave(const std::string& client, std::int64_t epoch, std::
   const Reply reply = run(scripts::kLeave, keys_,
                           {Packer().bytes(claim(client, epoch)).number(highest).take(), kInbox});
   if (!reply.is_error()) {
-    EXPECT_EQ(reply.text.size(), 9U) << reply.canonical();
+    EXPECT_EQ(reply.text.size(), 17U) << reply.canonical();
+    handed_ = unpacked(reply.text.substr(9));
   }
   return code_name(reply, {"ok", "not ours", "more"});
 }

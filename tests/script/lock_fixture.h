@@ -56,6 +56,7 @@ struct Acquired {
   std::int64_t remaining = 0;
   std::int64_t ticket = 0;
   std::int64_t stored = 0;
+  std::int64_t handed = 0;
 };
 
 struct RenewCall {
@@ -89,6 +90,7 @@ struct Record {
   std::int64_t expires = 0;
   int holds = 0;
   int local_waiters = 0;
+  std::string from;  // the client that handed it on; empty: nobody
   std::string info;
 };
 
@@ -150,6 +152,7 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
   Acquired acquire(const std::string& client, std::int64_t epoch = 1);
   Acquired try_acquire(const std::string& client, std::int64_t epoch = 1);
   // Returns ok, not ours, more, or the code of an error.
+  // Its handed lease goes to handed_.
   std::string leave(const std::string& client, std::int64_t epoch = 1, std::int64_t highest = 0);
   Renewed renew(const RenewCall& call);
   Broken break_lock(std::int64_t fence, const std::string& info = "breaker");
@@ -189,6 +192,8 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
   const std::string& queue_key() const { return keys_[2]; }
 
   const std::string& waiters_key() const { return keys_[3]; }
+
+  std::int64_t handed_ = 0;
 
  private:
   Backend* backend_ = nullptr;

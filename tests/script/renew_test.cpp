@@ -148,6 +148,21 @@ TEST_P(Renew, SaysThatSomebodyWaits) {
   EXPECT_EQ(renew(call).waits, 1);
 }
 
+TEST_P(Renew, TellsOnceWhoHandedTheLockOn) {
+  listen({"A", "B"});
+  acquire("A");
+  acquire("B");
+  leave("A");
+  const std::int64_t fence = record()->fence;
+  told();
+  EXPECT_EQ(renew({.client = "B", .fence = fence}).code, "ok");
+  EXPECT_EQ(told_briefly(), Names{"A settled 1"});
+  EXPECT_EQ(record()->from, "");
+  EXPECT_EQ(renew({.client = "B", .fence = fence}).code, "ok");
+  leave("B");
+  EXPECT_TRUE(told().empty());
+}
+
 TEST_P(Renew, ForgetsThatSomebodyWaitsOnceNobodyDoes) {
   const RenewCall call = held_by_a();
   acquire("B");

@@ -57,6 +57,7 @@ class Bounds : public testing::Test {
 
   void on_event(Process& process, const Event& event) {
     lost += event.kind == BELAY_EVENT_LOST ? 1 : 0;
+    at_risk += event.kind == BELAY_EVENT_AT_RISK ? 1 : 0;
     if (event.kind != BELAY_EVENT_ACQUIRED || !event.status.ok()) {
       return;
     }
@@ -93,6 +94,7 @@ class Bounds : public testing::Test {
   Micros hold_time = -1;
   int grants = 0;
   int lost = 0;
+  int at_risk = 0;
 };
 
 TEST_F(Bounds, AFreedLockReachesTheNextInLineWithinOneMessage) {
@@ -130,6 +132,59 @@ TEST_F(Bounds, AnUnresponsiveNextInLineCostsOneGrantLease) {
   run_for(kSecond);
   EXPECT_EQ(holder, 2);
   EXPECT_LE(granted_at - released, kGrantLease + 10 * kMillisecond + 4 * kOneWay);
+}
+
+TEST_F(Bounds, UnresponsiveOnesInARowCostOneGrantLeaseEach) {
+  queue_up(7);
+  for (std::size_t i = 1; i <= 6; ++i) {
+    processes[i]->pause(60 * kSecond);
+  }
+  const Micros released = world->now();
+  release(*processes[0], hold);
+  run_for(5 * kSecond);
+  EXPECT_EQ(holder, 7);
+  EXPECT_LE(granted_at - released, 6 * (kGrantLease + 10 * kMillisecond) + 4 * kOneWay);
+}
+
+TEST_F(Bounds, AWaiterThatFindsTheLockLapsedLooksAfterWhomItServes) {
+  queue_up(6);
+  for (std::size_t i = 1; i <= 5; ++i) {
+    processes[i]->pause(60 * kSecond);
+  }
+  const Micros killed = world->now();
+  processes[0]->crash();
+  run_for(20 * kSecond);
+  EXPECT_EQ(holder, 6);
+  // The next in line would have looked; the other learns of it by its fallback poll.
+  EXPECT_LE(granted_at - killed, kLease + 6 * kSecond + 5 * (kGrantLease + 10 * kMillisecond));
+}
+
+TEST_F(Bounds, AHandoffThatSettlesCostsNoLook) {
+  queue_up(3);
+  const std::uint64_t before = world->server().commands();
+  release(*processes[0], hold);
+  run_for(20 * kMillisecond);
+  release(*processes[1], hold);
+  run_for(500 * kMillisecond);
+  EXPECT_EQ(holder, 2);
+  EXPECT_EQ(world->server().commands() - before,
+            2U + 3U);  // two leaves, a confirmation and its watch
+}
+
+TEST_F(Bounds, AConfirmationThatIsUnderwayIsNoRisk) {
+  for (const Micros one_way : {5, 10, 30, 100}) {
+    make_world(one_way * kMillisecond);
+    acquire(add_process());
+    run_for(kSecond);
+    acquire(add_process());
+    run_for(kSecond);
+    ASSERT_EQ(holder, 0);
+    release(*processes[0], hold);
+    run_for(3 * kSecond);
+    EXPECT_EQ(holder, 1);
+    EXPECT_EQ(at_risk, 0) << one_way;
+    EXPECT_EQ(lost, 0) << one_way;
+  }
 }
 
 TEST_F(Bounds, ADeadNextInLineCostsNothing) {
