@@ -117,13 +117,13 @@ std::string Server::execute(int connection, const std::vector<std::string>& argv
 }
 
 void Server::flush_scripts() {
-  state_->lua.flush();
+  state_->lua->flush();
 }
 
 void Server::restart(bool keep_data) {
   state_->sessions.clear();
   state_->channels.clear();
-  state_->lua.flush();
+  state_->lua->flush();
   state_->next_id = 1;
   state_->new_run();
   if (!keep_data) {

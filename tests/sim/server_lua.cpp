@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <lua.hpp>
+#include <utility>
 
 #include "sim/server_sha1.h"
 #include "sim/server_struct.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr int kMaxDepth = 100;
 // The heap is small and its garbage short-lived: collect when it has grown to this many per cent.
 constexpr int kCollectorPause = 800;
+// A thread keeps no host that has compiled more: it served a test of many scripts.
+constexpr std::size_t kMostScriptsKept = 64;
 
 // --- RESP2 to Lua
 // -----------------------------------------------------------------------------------------------------
@@ -41,7 +44,6 @@ void push_line(lua_State* lua, const char*& at, const char* field) {
 
 // NOLINTNEXTLINE(misc-no-recursion)
 void push_resp(lua_State* lua, const char*& at) {
-  luaL_checkstack(lua, 3, "reply too deep");
   switch (*at) {
     case ':':
       lua_pushnumber(lua, static_cast<lua_Number>(read_header(at)));
@@ -54,6 +56,7 @@ void push_resp(lua_State* lua, const char*& at) {
       return;
     case '*': {
       const auto size = static_cast<int>(read_header(at));
+      luaL_checkstack(lua, 4, "reply too deep");  // LUA_MINSTACK is enough for all but the nested
       lua_createtable(lua, size, 0);
       for (int i = 1; i <= size; ++i) {
         push_resp(lua, at);
@@ -228,10 +231,53 @@ int handle_error(lua_State* lua) {
   return 1;
 }
 
+// Copies the fields of the table at `from` into that at `to`.
+void copy_fields(lua_State* lua, int from, int to) {
+  for (lua_pushnil(lua); lua_next(lua, from) != 0;) {
+    lua_pushvalue(lua, -2);
+    lua_insert(lua, -2);
+    lua_rawset(lua, to);
+  }
+}
+
+void clear_fields(lua_State* lua, int table) {
+  for (lua_pushnil(lua); lua_next(lua, table) != 0; lua_pop(lua, 1)) {
+    lua_pushvalue(lua, -2);
+    lua_pushnil(lua);
+    lua_rawset(lua, table);
+  }
+}
+
 }  // namespace
 
-LuaHost::LuaHost(ScriptCommands& commands)
-    : commands_(commands), lua_(lua_newstate(&LuaMemory::allocate, &memory_)) {
+LuaHost::Borrowed LuaHost::borrow(ScriptCommands& commands) {
+  LuaHost* host = nullptr;
+  if (kept_hosts().empty()) {
+    host = new LuaHost();
+  } else {
+    host = kept_hosts().back().release();
+    kept_hosts().pop_back();
+  }
+  host->commands_ = &commands;
+  return {host, give_back};
+}
+
+void LuaHost::give_back(LuaHost* host) {
+  std::unique_ptr<LuaHost> owned(host);
+  if (owned->scripts_.size() <= kMostScriptsKept) {
+    owned->flush();
+    owned->restore_tables();
+    kept_hosts().push_back(std::move(owned));
+  }
+}
+
+// Those that no server has borrowed.
+std::vector<std::unique_ptr<LuaHost>>& LuaHost::kept_hosts() {
+  thread_local std::vector<std::unique_ptr<LuaHost>> hosts;
+  return hosts;
+}
+
+LuaHost::LuaHost() : lua_(lua_newstate(&LuaMemory::allocate, &memory_)) {
   lua_gc(lua_, LUA_GCSETPAUSE, kCollectorPause);
   open_libraries();
   register_redis_library();
@@ -245,13 +291,15 @@ LuaHost::LuaHost(ScriptCommands& commands)
   lua_pushcfunction(lua_, refuse_new_global);
   lua_setfield(lua_, -2, "__newindex");
   lua_setmetatable(lua_, LUA_GLOBALSINDEX);
+  remember_tables();
 }
 
 LuaHost::~LuaHost() {
   lua_close(lua_);
 }
 
-// What scripts may have of Lua: nothing that reads files, the clock or random numbers.
+// What scripts may have of Lua: nothing that reads files, the clock or random numbers, and nothing
+// by which one script could leave behind what the next one sees.
 void LuaHost::open_libraries() {
   const luaL_Reg libraries[] = {{"", luaopen_base},
                                 {LUA_TABLIBNAME, luaopen_table},
@@ -262,7 +310,8 @@ void LuaHost::open_libraries() {
     lua_pushstring(lua_, library.name);
     lua_call(lua_, 1, 0);
   }
-  for (const char* const name : {"dofile", "loadfile", "print", "newproxy"}) {
+  for (const char* const name : {"dofile", "loadfile", "print", "newproxy", "collectgarbage",
+                                 "rawset", "setmetatable", "getmetatable", "setfenv", "getfenv"}) {
     lua_pushnil(lua_);
     lua_setglobal(lua_, name);
   }
@@ -289,9 +338,34 @@ void LuaHost::register_redis_library() {
   lua_pop(lua_, 1);
 }
 
-std::string LuaHost::load(std::string_view sha1, std::string_view body) {
-  if (has(sha1)) {
-    return {};
+void LuaHost::remember_tables() {
+  for (const char* const name :
+       {"_G", LUA_TABLIBNAME, LUA_STRLIBNAME, LUA_MATHLIBNAME, "redis", "struct"}) {
+    lua_getglobal(lua_, name);
+    lua_newtable(lua_);
+    copy_fields(lua_, 1, 2);
+    const int original = luaL_ref(lua_, LUA_REGISTRYINDEX);
+    tables_.push_back({luaL_ref(lua_, LUA_REGISTRYINDEX), original});
+  }
+}
+
+void LuaHost::restore_tables() {
+  for (const Table& table : tables_) {
+    lua_rawgeti(lua_, LUA_REGISTRYINDEX, table.changed);
+    lua_rawgeti(lua_, LUA_REGISTRYINDEX, table.original);
+    clear_fields(lua_, 1);
+    copy_fields(lua_, 2, 1);
+    lua_settop(lua_, 0);
+  }
+}
+
+std::string LuaHost::load(std::string_view body, std::string& sha1) {
+  for (Script& script : scripts_) {
+    if (script.body == body) {
+      script.loaded = true;
+      sha1 = script.sha1;
+      return {};
+    }
   }
   if (luaL_loadbuffer(lua_, body.data(), body.size(), "@user_script") != 0) {
     std::string error = "ERR Error compiling script (new function): ";
@@ -299,23 +373,31 @@ std::string LuaHost::load(std::string_view sha1, std::string_view body) {
     lua_settop(lua_, 0);
     return error;
   }
-  scripts_.emplace(sha1, luaL_ref(lua_, LUA_REGISTRYINDEX));
+  sha1 = sha1_hex(body);
+  scripts_.push_back({std::string(body), sha1, luaL_ref(lua_, LUA_REGISTRYINDEX), true});
   return {};
 }
 
 void LuaHost::flush() {
-  for (const auto& [sha1, reference] : scripts_) {
-    luaL_unref(lua_, LUA_REGISTRYINDEX, reference);
+  for (Script& script : scripts_) {
+    script.loaded = false;
   }
-  scripts_.clear();
-  lua_gc(lua_, LUA_GCCOLLECT, 0);
+}
+
+const LuaHost::Script* LuaHost::find(std::string_view sha1) const {
+  for (const Script& script : scripts_) {
+    if (script.loaded && script.sha1 == sha1) {
+      return &script;
+    }
+  }
+  return nullptr;
 }
 
 void LuaHost::run(std::string_view sha1, Args keys, Args args, RespWriter& reply) {
   set_global("KEYS", keys);
   set_global("ARGV", args);
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, error_handler_);
-  lua_rawgeti(lua_, LUA_REGISTRYINDEX, scripts_.find(sha1)->second);
+  lua_rawgeti(lua_, LUA_REGISTRYINDEX, find(sha1)->reference);
   if (lua_pcall(lua_, 0, 1, 1) == 0) {
     write_value(lua_, reply, 0);
   } else {
@@ -365,7 +447,7 @@ bool LuaHost::call(lua_State* lua) {
   }
   reply_.clear();
   RespWriter writer(reply_, RespWriter::Protocol::kResp2);
-  commands_.call(argv_, writer);
+  commands_->call(argv_, writer);
   const char* at = reply_.c_str();
   push_resp(lua, at);
   return reply_[0] != '-';

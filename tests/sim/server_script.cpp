@@ -2,7 +2,6 @@
 #include <string>
 
 #include "sim/server_command.h"
-#include "sim/server_sha1.h"
 
 namespace belay::sim {
 namespace {
@@ -23,7 +22,7 @@ void run_script(Call& call, std::string_view sha1, std::size_t keys) {
   server.script_wrote = false;
   server.script_keys = call.argv.subspan(3, keys);
   server.undeclared.clear();
-  server.lua.run(sha1, server.script_keys, call.argv.subspan(3 + keys), call.reply);
+  server.lua->run(sha1, server.script_keys, call.argv.subspan(3 + keys), call.reply);
   server.in_script = false;
 }
 
@@ -47,8 +46,8 @@ void eval(Call& call) {
   if (!keys) {
     return;
   }
-  const std::string sha1 = sha1_hex(call.argv[1]);
-  const std::string problem = call.server.lua.load(sha1, call.argv[1]);
+  std::string sha1;
+  const std::string problem = call.server.lua->load(call.argv[1], sha1);
   if (!problem.empty()) {
     call.reply.error(problem);
     return;
@@ -61,12 +60,12 @@ void evalsha(Call& call) {
   if (!keys) {
     return;
   }
-  if (call.server.lua.has(call.argv[1])) {
+  if (call.server.lua->has(call.argv[1])) {
     run_script(call, call.argv[1], *keys);
     return;
   }
   const std::string sha1 = lower_case(call.argv[1]);
-  if (!call.server.lua.has(sha1)) {
+  if (!call.server.lua->has(sha1)) {
     call.reply.error(kNoScriptText);
     return;
   }
@@ -76,8 +75,8 @@ void evalsha(Call& call) {
 void script(Call& call) {
   const std::string_view verb = call.argv[1];
   if (equals_ignoring_case(verb, "LOAD") && call.argv.size() == 3) {
-    const std::string sha1 = sha1_hex(call.argv[2]);
-    const std::string problem = call.server.lua.load(sha1, call.argv[2]);
+    std::string sha1;
+    const std::string problem = call.server.lua->load(call.argv[2], sha1);
     if (problem.empty()) {
       call.reply.bulk(sha1);
     } else {
@@ -86,10 +85,10 @@ void script(Call& call) {
   } else if (equals_ignoring_case(verb, "EXISTS") && call.argv.size() > 2) {
     call.reply.array(call.argv.size() - 2);
     for (const std::string_view sha1 : call.argv.subspan(2)) {
-      call.reply.integer(call.server.lua.has(lower_case(sha1)) ? 1 : 0);
+      call.reply.integer(call.server.lua->has(lower_case(sha1)) ? 1 : 0);
     }
   } else if (equals_ignoring_case(verb, "FLUSH")) {
-    call.server.lua.flush();
+    call.server.lua->flush();
     call.reply.status("OK");
   } else {
     call.reply.error("ERR unknown subcommand or wrong number of arguments for 'script'");

@@ -34,7 +34,8 @@ const std::string_view* undeclared_key(const Command& command,
 
 }  // namespace
 
-ServerState::ServerState(std::uint64_t seed_of_run) : lua(*this), seed(seed_of_run) {
+ServerState::ServerState(std::uint64_t seed_of_run)
+    : lua(LuaHost::borrow(*this)), seed(seed_of_run) {
   new_run();
 }
 

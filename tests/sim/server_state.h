@@ -55,7 +55,7 @@ struct ServerState final : ScriptCommands {
   std::int64_t maxmemory = 0;  // any limit counts as exceeded
 
   Store store;
-  LuaHost lua;
+  LuaHost::Borrowed lua;
   std::map<int, Session> sessions;
   StringMap<std::vector<int>> channels;
   int next_id = 1;
