@@ -39,8 +39,8 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
       }
     });
   };
-  link_->handlers.bytes = [this](int id, const std::string& bytes) {
-    deliver([this, id, bytes] {
+  link_->handlers.bytes = [this](int id, std::string arrived) {
+    deliver([this, id, bytes = std::move(arrived)] {
       if (link_->connection() == id) {
         step([this, &bytes](Micros now) { node_->on_link_bytes(bytes, now); });
       }
@@ -85,19 +85,21 @@ void Process::on_event(Event event) {
   observer_.on_event(*this, event);
 }
 
-void Process::deliver(std::function<void()> action) {
+template <class Action>
+void Process::deliver(Action action) {
   if (!alive_) {
     return;
   }
   if (paused_) {
-    missed_.push_back(std::move(action));
+    missed_.emplace_back(std::move(action));
   } else {
     action();
   }
 }
 
 // One entry of the monitor and what follows it.
-void Process::step(const std::function<void(Micros)>& action) {
+template <class Action>
+void Process::step(const Action& action) {
   action(clock());
   link_->flush();
   observer_.after_step(*this);

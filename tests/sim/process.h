@@ -53,8 +53,10 @@ class Process final : public EngineEvents {
  private:
   Micros clock_at(Micros true_time) const;
   void on_event(Event event) override;
-  void deliver(std::function<void()> action);
-  void step(const std::function<void(Micros)>& action);
+  template <class Action>
+  void deliver(Action action);
+  template <class Action>
+  void step(const Action& action);
   void arm();
   void resume();
 

@@ -1,4 +1,5 @@
-// Writes RESP replies into a string: RESP3 for connections, RESP2 for what a script sees.
+// Reads commands, and writes RESP replies into a string: RESP3 for connections, RESP2 for what a
+// script sees.
 // Plain values, no thread of its own; the string belongs to the caller.
 #include "sim/resp.h"
 
@@ -7,6 +8,24 @@
 #include <cstdio>
 
 namespace belay::sim {
+
+namespace {
+
+// Takes a line such as *3 or $11 off `bytes`. False if there is none.
+bool take_header(std::string_view& bytes, char type, std::size_t& size) {
+  if (bytes.empty() || bytes[0] != type) {
+    return false;
+  }
+  const char* const end = bytes.data() + bytes.size();
+  const auto [rest, error] = std::from_chars(bytes.data() + 1, end, size);
+  if (error != std::errc() || end - rest < 2) {
+    return false;
+  }
+  bytes.remove_prefix(static_cast<std::size_t>(rest - bytes.data()) + 2);
+  return true;
+}
+
+}  // namespace
 
 std::string_view format_double(double value, char (&buffer)[40]) {
   if (std::isinf(value)) {
@@ -19,6 +38,23 @@ std::string_view format_double(double value, char (&buffer)[40]) {
   }
   const int size = std::snprintf(buffer, sizeof buffer, "%.17g", value);
   return {buffer, static_cast<std::size_t>(size)};
+}
+
+bool next_command(std::string_view& bytes, std::vector<std::string_view>& argv) {
+  std::size_t count = 0;
+  if (!take_header(bytes, '*', count)) {
+    return false;
+  }
+  argv.resize(count);
+  for (std::string_view& arg : argv) {
+    std::size_t size = 0;
+    if (!take_header(bytes, '$', size) || bytes.size() < size + 2) {
+      return false;
+    }
+    arg = bytes.substr(0, size);
+    bytes.remove_prefix(size + 2);
+  }
+  return true;
 }
 
 void RespWriter::bulk(std::string_view bytes) {

@@ -1,15 +1,21 @@
-// Writes RESP replies into a string: RESP3 for connections, RESP2 for what a script sees.
+// Reads commands, and writes RESP replies into a string: RESP3 for connections, RESP2 for what a
+// script sees.
 // Plain values, no thread of its own; the string belongs to the caller.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace belay::sim {
 
 // As servers print a double: all digits, integers without a fraction.
 std::string_view format_double(double value, char (&buffer)[40]);
+
+// Takes the first command off `bytes`; its arguments point into them. False if there is no whole
+// one.
+bool next_command(std::string_view& bytes, std::vector<std::string_view>& argv);
 
 class RespWriter {
  public:

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "sim/resp.h"
+
 namespace belay::sim {
 
 namespace {
@@ -59,16 +61,18 @@ Micros World::span(Micros low, Micros high) {
 }
 
 void World::at(Micros time, std::function<void()> action) {
-  queue_.push({std::max(time, now_), order_++, std::move(action)});
+  queue_.push_back({std::max(time, now_), order_++, std::move(action)});
+  std::push_heap(queue_.begin(), queue_.end());
 }
 
 bool World::run(Micros end) {
-  while (!queue_.empty() && queue_.top().time <= end && violation_.empty()) {
+  while (!queue_.empty() && queue_.front().time <= end && violation_.empty()) {
     if (++events_ > kMaxEvents) {
       return false;
     }
-    const Event event = queue_.top();
-    queue_.pop();
+    std::pop_heap(queue_.begin(), queue_.end());
+    const Event event = std::move(queue_.back());
+    queue_.pop_back();
     now_ = event.time;
     event.action();
   }
@@ -189,10 +193,10 @@ void World::reply(int id, std::string bytes, bool push) {
   grants_ += message ? 1U : 0U;
   Connection& connection = *connections_[static_cast<std::size_t>(id)];
   connection.to_client = std::max(connection.to_client + 1, now_ + delay());
-  at(connection.to_client, [this, id, chunk = std::move(bytes)] {
+  at(connection.to_client, [this, id, chunk = std::move(bytes)]() mutable {
     Connection& there = *connections_[static_cast<std::size_t>(id)];
     if (there.link != nullptr && !there.cut) {
-      there.link->handlers.bytes(id, chunk);
+      there.link->handlers.bytes(id, std::move(chunk));
     }
   });
 }
@@ -203,35 +207,34 @@ Micros World::server_time() const {
   return now_ + now_ / 1'000'000 * server_drift_ppm_ + server_offset_ + kEpoch;
 }
 
-void World::arrive(int id, const std::string& bytes) {
+void World::arrive(int id, std::string_view bytes) {
   Connection& connection = *connections_[static_cast<std::size_t>(id)];
   if (connection.server_id < 0) {
     return;
   }
   if (stopped_) {
-    connection.backlog.push_back(bytes);
+    connection.backlog.emplace_back(bytes);
   } else {
     execute(id, bytes);
   }
 }
 
-void World::execute(int id, const std::string& bytes) {
-  Connection& connection = *connections_[static_cast<std::size_t>(id)];
-  static_cast<void>(connection.commands.feed(bytes, [this, id, &connection](Reply command) {
-    std::vector<std::string_view> argv;
-    for (std::size_t i = 0; i < command.size(); ++i) {
-      argv.push_back(command.at(i).text());
-    }
+void World::execute(int id, std::string_view bytes) {
+  const Connection& connection = *connections_[static_cast<std::size_t>(id)];
+  while (connection.server_id >= 0 && next_command(bytes, argv_)) {
     if (verbose_) {
-      trace("server runs " + std::string(argv[0]) + " of connection " + std::to_string(id) +
+      trace("server runs " + std::string(argv_[0]) + " of connection " + std::to_string(id) +
             (connection.cut ? " (late)" : ""));
     }
-    std::string answer = server_.execute(connection.server_id, argv);
+    std::string answer = server_.execute(connection.server_id, argv_);
     if (!answer.empty()) {
-      reply(id, std::move(answer), answer.starts_with('>'));
+      const bool push = answer.starts_with('>');
+      reply(id, std::move(answer), push);
     }
-    return connection.server_id >= 0;
-  }));
+  }
+  if (connection.server_id >= 0 && !bytes.empty()) {
+    violation("connection " + std::to_string(id) + " sent what is no whole command");
+  }
 }
 
 void World::stop_server(Micros duration) {

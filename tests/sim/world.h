@@ -7,7 +7,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <queue>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +14,6 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "net/link.h"
-#include "net/resp.h"
 #include "sim/server.h"
 
 namespace belay::sim {
@@ -142,6 +140,7 @@ class World {
     std::uint64_t order;
     std::function<void()> action;
 
+    // As a heap has its greatest in front: the earliest is the greatest.
     bool operator<(const Event& other) const {
       return time != other.time ? time > other.time : order > other.order;
     }
@@ -156,13 +155,12 @@ class World {
     Micros ghost_delay = 0;
     Micros to_server = 0;  // when the latest chunk arrives
     Micros to_client = 0;
-    ReplyReader commands;
     std::deque<std::string> backlog;  // while the server is stopped
   };
 
   Micros delay();
-  void arrive(int connection, const std::string& bytes);
-  void execute(int connection, const std::string& bytes);
+  void arrive(int connection, std::string_view bytes);
+  void execute(int connection, std::string_view bytes);
   void reply(int connection, std::string bytes, bool push);
   void drop_on_server(int connection);
   void tell_closed(int connection, Micros when);
@@ -173,7 +171,7 @@ class World {
   Micros now_ = 0;
   std::uint64_t order_ = 0;
   std::uint64_t events_ = 0;
-  std::priority_queue<Event> queue_;
+  std::vector<Event> queue_;  // a heap
   std::string violation_;
   bool verbose_ = false;
   bool calm_ = false;
@@ -184,6 +182,7 @@ class World {
   bool stopped_ = false;
   std::uint64_t grants_ = 0;
   std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::string_view> argv_;  // of the command that runs
 };
 
 }  // namespace belay::sim
