@@ -352,10 +352,14 @@ class Schedule {
                          std::to_string((world_.now() - since) / 1000) + " ms");
       }
     }
-    world_.at(world_.now() + 50 * kMillisecond, [this] {
-      if (!draining_ || world_.now() < kEndAfter / 2) {
-        watch_progress();
-      }
+    if (!draining_ || anybody_waits()) {
+      world_.at(world_.now() + 50 * kMillisecond, [this] { watch_progress(); });
+    }
+  }
+
+  bool anybody_waits() const {
+    return std::any_of(users_.begin(), users_.end(), [](const auto& user) {
+      return user->tag != 0 && user->process->alive();
     });
   }
 
