@@ -46,10 +46,10 @@ Faults faults_of(Random& random) {
 
 class Schedule {
  public:
-  Schedule(std::uint64_t seed, bool verbose)
+  Schedule(std::uint64_t seed, bool verbose, Decisions* decisions)
       : chooser_(seed * 7919 + 13),
         faults_(faults_of(chooser_)),
-        world_(chooser_.next(), faults_, longest_delay(chooser_)),
+        world_(chooser_.next(), faults_, longest_delay(chooser_), decisions),
         checks_(world_, faults_) {
     world_.set_verbose(verbose);
     names_ = {"a"};
@@ -84,6 +84,7 @@ class Schedule {
     if (world_.violation().empty()) {
       checks_.at_end(processes_);
     }
+    world_.set_verbose(false);  // what follows is cleaning up
     return {world_.violation(), world_.events(), checks_.grants()};
   }
 
@@ -124,8 +125,14 @@ class Schedule {
       return;  // its event makes it act again
     }
     if (user.holds.empty()) {
-      if (!draining_) {
-        acquire(user);
+      const bool stays = world_.decide();
+      const bool acquires = world_.decide();
+      if (!draining_ && stays) {
+        if (acquires) {
+          acquire(user);
+        } else {
+          act_in(user, world_.span(kMillisecond, 100 * kMillisecond));
+        }
       }
       return;
     }
@@ -154,7 +161,7 @@ class Schedule {
       checks_.accepted(*user.process, tag, request.name, request.owner);
       static_cast<void>(engine.acquire(tag, request, wait, now));
     });
-    if (world_.chance(15)) {
+    if (world_.chance(15) && world_.decide()) {
       world_.at(world_.now() + world_.span(200, 500 * kMillisecond),
                 [this, &user, tag] { cancel(user, tag); });
     }
@@ -169,7 +176,8 @@ class Schedule {
   }
 
   void use_hold(User& user) {
-    const std::int64_t dice = world_.random().between(1, 100);
+    const std::int64_t drawn = world_.random().between(1, 100);
+    const std::int64_t dice = world_.decide() ? drawn : 100;
     const std::int64_t hold = user.holds.back();
     if (!draining_ && dice <= 10 && user.owner != 0) {
       acquire(user);  // re-enters
@@ -212,7 +220,7 @@ class Schedule {
     const std::int64_t tag = ++last_tag_;
     world_.trace("process " + std::to_string(user.process->number()) + " releases hold " +
                  std::to_string(hold));
-    const bool twice = world_.chance(10);
+    const bool twice = world_.chance(10) && world_.decide();
     give_up(user, [this, &user, hold, tag, twice](Engine& engine, Micros now) {
       checks_.accepted(*user.process, tag);
       Status status = engine.release(tag, hold, now);
@@ -274,6 +282,9 @@ class Schedule {
   }
 
   void fault() {
+    if (!world_.decide()) {
+      return;
+    }
     Process* process = anybody();
     const bool half = world_.chance(50);
     switch (world_.random().between(0, 9)) {
@@ -358,9 +369,8 @@ class Schedule {
   }
 
   bool anybody_waits() const {
-    return std::any_of(users_.begin(), users_.end(), [](const auto& user) {
-      return user->tag != 0 && user->process->alive();
-    });
+    return std::any_of(users_.begin(), users_.end(),
+                       [](const auto& user) { return user->tag != 0 && user->process->alive(); });
   }
 
   Random chooser_;
@@ -377,8 +387,8 @@ class Schedule {
 
 }  // namespace
 
-Outcome run_schedule(std::uint64_t seed, bool verbose) {
-  Schedule schedule(seed, verbose);
+Outcome run_schedule(std::uint64_t seed, bool verbose, Decisions* decisions) {
+  Schedule schedule(seed, verbose, decisions);
   return schedule.run();
 }
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "sim/world.h"
+
 namespace belay::sim {
 
 struct Outcome {
@@ -13,7 +15,8 @@ struct Outcome {
   std::uint64_t grants = 0;
 };
 
-// `verbose` prints every step.
-Outcome run_schedule(std::uint64_t seed, bool verbose);
+// `verbose` prints every step. `decisions` may be null; else it says what to leave out, and gets
+// the rest.
+Outcome run_schedule(std::uint64_t seed, bool verbose, Decisions* decisions = nullptr);
 
 }  // namespace belay::sim

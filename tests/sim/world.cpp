@@ -36,8 +36,13 @@ void SimLink::flush() {
   queued_.clear();
 }
 
-World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay)
-    : random_(seed), faults_(faults), longest_delay_(longest_delay), server_(seed) {
+World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay, Decisions* decisions)
+    : random_(seed),
+      seeds_(~seed),
+      decisions_(decisions),
+      faults_(faults),
+      longest_delay_(longest_delay),
+      server_(seed) {
   lost_percent_ = faults.lost_pushes ? kLostPercent : 0;
   server_drift_ppm_ = random_.between(-500, 500);
   server_.set_clock([this] { return server_time(); });
@@ -53,6 +58,18 @@ World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay)
   });
 }
 
+bool World::decide() {
+  const std::uint64_t decision = seeds_.next();
+  if (decisions_ == nullptr) {
+    return true;
+  }
+  if (decisions_->left_out.contains(decision)) {
+    return false;
+  }
+  decisions_->taken.push_back(decision);
+  return true;
+}
+
 Micros World::span(Micros low, Micros high) {
   const double part = static_cast<double>(random_.next() >> 11U) * 0x1.0p-53;
   return static_cast<Micros>(
@@ -61,7 +78,7 @@ Micros World::span(Micros low, Micros high) {
 }
 
 void World::at(Micros time, std::function<void()> action) {
-  queue_.push_back({std::max(time, now_), order_++, std::move(action)});
+  queue_.push_back({std::max(time, now_), order_++, seeds_.next(), std::move(action)});
   std::push_heap(queue_.begin(), queue_.end());
 }
 
@@ -74,6 +91,8 @@ bool World::run(Micros end) {
     const Event event = std::move(queue_.back());
     queue_.pop_back();
     now_ = event.time;
+    random_ = Random(event.seed);
+    seeds_ = Random(~event.seed);
     event.action();
   }
   now_ = std::max(now_, end);
@@ -96,7 +115,7 @@ void World::trace(const std::string& line) {
 // ---- The network
 
 Micros World::delay() {
-  if (!calm_ && chance(3)) {
+  if (!calm_ && chance(3) && decide()) {
     return random_.between(longest_delay_, longest_delay_ * 20);
   }
   return random_.between(50, longest_delay_);
@@ -153,7 +172,7 @@ void World::cut(int id, bool ghosts, bool told) {
   connection.arrives = static_cast<std::uint64_t>(
       random_.between(std::max<std::int64_t>(0, sent - (ghosts ? 4 : 2)), sent));
   connection.ghost_delay = ghosts ? span(kMillisecond, 1500 * kMillisecond) : 0;
-  const bool half_open = ghosts && chance(25);
+  const bool half_open = ghosts && chance(25) && decide();
   const Micros gone = std::max(connection.to_server, now_) + connection.ghost_delay +
                       (half_open ? random_.between(500 * kMillisecond, 8 * kSecond)
                                  : random_.between(100, 20 * kMillisecond));
@@ -186,7 +205,7 @@ void World::drop_on_server(int id) {
 
 void World::reply(int id, std::string bytes, bool push) {
   const bool message = push && bytes.find("message") != std::string::npos;
-  if (message && lost_percent_ > 0 && chance(lost_percent_)) {
+  if (message && lost_percent_ > 0 && chance(lost_percent_) && decide()) {
     trace("a message to connection " + std::to_string(id) + " is lost");
     return;
   }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/clock.h"
@@ -31,6 +32,12 @@ struct Faults {
   bool clock_forward = false;
   bool script_flushes = false;
   bool no_kill = false;  // CLIENT KILL is not permitted
+};
+
+// What a schedule decides to do, as numbers that mean the same in each run of its seed.
+struct Decisions {
+  std::unordered_set<std::uint64_t> left_out;  // not to do
+  std::vector<std::uint64_t> taken;            // all the others, in order
 };
 
 class World;
@@ -77,7 +84,9 @@ class SimLink final : public Link {
 
 class World {
  public:
-  World(std::uint64_t seed, const Faults& faults, Micros longest_delay);
+  // `decisions` may be null; else it is read and filled, and outlives the world.
+  World(std::uint64_t seed, const Faults& faults, Micros longest_delay,
+        Decisions* decisions = nullptr);
 
   Micros now() const { return now_; }
 
@@ -85,9 +94,14 @@ class World {
 
   bool chance(int percent) { return random_.between(1, 100) <= percent; }
 
+  // Whether to do something that a smaller schedule may leave out.
+  bool decide();
+
   // Log-uniform: short and long ones are equally likely.
   Micros span(Micros low, Micros high);
 
+  // The action's random numbers follow from those of the action that asks for it, and from nothing
+  // else that happens: what is left out of a schedule changes little of the rest.
   void at(Micros time, std::function<void()> action);
   // Runs until nothing is left, `end` has come, or a violation was noted. False: too many events.
   bool run(Micros end);
@@ -138,6 +152,7 @@ class World {
   struct Event {
     Micros time;
     std::uint64_t order;
+    std::uint64_t seed;
     std::function<void()> action;
 
     // As a heap has its greatest in front: the earliest is the greatest.
@@ -165,7 +180,9 @@ class World {
   void drop_on_server(int connection);
   void tell_closed(int connection, Micros when);
 
-  Random random_;
+  Random random_;  // of the event that runs
+  Random seeds_;   // for those that it causes
+  Decisions* const decisions_;
   const Faults faults_;
   const Micros longest_delay_;
   Micros now_ = 0;
