@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Simulated schedules of the real engine and scripts: tools/sim.sh SCHEDULES [SEED], or --replay SEED to see one step by step.
+# Simulated schedules of the real engine and scripts, on every core: tools/sim.sh SCHEDULES [SEED]. --replay SEED shows one step by
+# step, --minimise SEED what is left of one that goes wrong without what does not matter.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,15 +1,18 @@
-// sim SCHEDULES [SEED]: runs that many schedules from that seed on, on every core; sim --replay
-// SEED: prints one, step by step.
+// sim SCHEDULES [SEED]: runs that many schedules from that seed on, on every core. sim --replay
+// SEED: prints one, step by step. sim --minimise SEED: prints what is left of one that goes wrong
+// without what does not matter.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "sim/minimise.h"
 #include "sim/schedule.h"
 
 namespace {
@@ -21,6 +24,7 @@ struct Tally {
   std::uint64_t events = 0;
   std::uint64_t grants = 0;
   std::uint64_t violations = 0;
+  std::uint64_t first_violation = std::numeric_limits<std::uint64_t>::max();  // its seed
 };
 
 std::uint64_t number(const char* text) {
@@ -37,6 +41,19 @@ int replay(std::uint64_t seed) {
   return violation.empty() ? 0 : 1;
 }
 
+int minimise(std::uint64_t seed) {
+  const auto run_once = [seed](belay::sim::Decisions& decisions) {
+    return belay::sim::run_schedule(seed, false, &decisions);
+  };
+  belay::sim::Decisions smallest = belay::sim::minimise(run_once);
+  const std::size_t left = smallest.taken.size();
+  const std::string violation = belay::sim::run_schedule(seed, true, &smallest).violation;
+  std::printf("seed %llu with %zu decisions, %zu left out: %s\n",
+              static_cast<unsigned long long>(seed), left, smallest.left_out.size(),
+              violation.empty() ? "no violation" : violation.c_str());
+  return violation.empty() ? 0 : 1;
+}
+
 // Runs schedules until `next` has reached `end`, and says which went wrong.
 Tally work(const char* program, std::atomic<std::uint64_t>& next, std::uint64_t end) {
   Tally tally;
@@ -44,7 +61,11 @@ Tally work(const char* program, std::atomic<std::uint64_t>& next, std::uint64_t 
     const belay::sim::Outcome outcome = belay::sim::run_schedule(seed, false);
     tally.events += outcome.events;
     tally.grants += outcome.grants;
-    if (!outcome.violation.empty() && ++tally.violations <= kMostPrinted) {
+    if (outcome.violation.empty()) {
+      continue;
+    }
+    tally.first_violation = std::min(tally.first_violation, seed);
+    if (++tally.violations <= kMostPrinted) {
       std::printf("seed %llu: %s\n  replay: %s --replay %llu\n",
                   static_cast<unsigned long long>(seed), outcome.violation.c_str(), program,
                   static_cast<unsigned long long>(seed));
@@ -67,6 +88,7 @@ Tally run_on_all_cores(const char* program, std::uint64_t first, std::uint64_t s
     all.events += tallies[i].events;
     all.grants += tallies[i].grants;
     all.violations += tallies[i].violations;
+    all.first_violation = std::min(all.first_violation, tallies[i].first_violation);
   }
   return all;
 }
@@ -77,11 +99,20 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--replay") == 0) {
     return replay(number(argv[2]));
   }
+  if (argc == 3 && std::strcmp(argv[1], "--minimise") == 0) {
+    return minimise(number(argv[2]));
+  }
   const std::uint64_t schedules = argc > 1 ? number(argv[1]) : 1000;
   const std::uint64_t first = argc > 2 ? number(argv[2]) : 1;
   const auto start = std::chrono::steady_clock::now();
   const Tally all = run_on_all_cores(argv[0], first, schedules);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (all.violations > 0) {
+    std::printf("\nThe smallest like seed %llu (again: %s --minimise %llu):\n",
+                static_cast<unsigned long long>(all.first_violation), argv[0],
+                static_cast<unsigned long long>(all.first_violation));
+    minimise(all.first_violation);
+  }
   const auto speed = static_cast<double>(schedules) / took.count();
   std::printf("%llu events, %llu grants, %.0f schedules/s, %.0f on each of %u cores\n",
               static_cast<unsigned long long>(all.events),
