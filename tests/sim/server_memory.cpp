@@ -12,19 +12,22 @@ namespace belay::sim {
 
 void* LuaMemory::allocate(void* memory, void* block, std::size_t old_size, std::size_t new_size) {
   auto& self = *static_cast<LuaMemory*>(memory);
+  if (block == nullptr) {
+    return new_size == 0 ? nullptr : self.take(new_size);
+  }
+  if (new_size == 0) {
+    self.give(block, old_size);
+    return nullptr;
+  }
   if (old_size > kLargest && new_size > kLargest) {
     return std::realloc(block, new_size);
   }
-  const bool fits = block != nullptr && new_size != 0 && old_size <= kLargest &&
-                    new_size <= kLargest && list_of(old_size) == list_of(new_size);
-  if (fits) {
+  if (old_size <= kLargest && new_size <= kLargest && list_of(old_size) == list_of(new_size)) {
     return block;
   }
-  void* const moved = new_size == 0 ? nullptr : self.take(new_size);
-  if (block != nullptr) {
-    if (moved != nullptr) {
-      std::memcpy(moved, block, std::min(old_size, new_size));
-    }
+  void* const moved = self.take(new_size);
+  if (moved != nullptr) {
+    std::memcpy(moved, block, std::min(old_size, new_size));
     self.give(block, old_size);
   }
   return moved;

@@ -115,6 +115,16 @@ bool next_element(lua_State* lua, Format& format, std::size_t offset, Element& e
   return false;
 }
 
+// As luaL_addlstring, which copies byte by byte; `size` is small.
+void add_bytes(luaL_Buffer& out, const char* bytes, std::size_t size) {
+  if (static_cast<std::size_t>(out.buffer + LUAL_BUFFERSIZE - out.p) < size) {
+    luaL_addlstring(&out, bytes, size);
+    return;
+  }
+  std::memcpy(out.p, bytes, size);
+  luaL_addsize(&out, size);
+}
+
 void bad_letter(lua_State* lua, char letter) {
   luaL_argerror(lua, 1, lua_pushfstring(lua, "invalid format option '%c'", letter));
 }
@@ -129,7 +139,7 @@ void add_integer(lua_State* lua, luaL_Buffer& out, int arg, const Format& format
     bytes[format.little ? i : size - 1 - i] = static_cast<char>(bits & 0xffU);
     bits >>= 8U;
   }
-  luaL_addlstring(&out, bytes, size);
+  add_bytes(out, bytes, size);
 }
 
 template <class Float>
@@ -140,7 +150,7 @@ void add_float(lua_State* lua, luaL_Buffer& out, int arg, const Format& format) 
   if (!format.little) {
     std::reverse(bytes, bytes + sizeof number);
   }
-  luaL_addlstring(&out, bytes, sizeof number);
+  add_bytes(out, bytes, sizeof number);
 }
 
 // Returns the bytes added.
@@ -153,7 +163,7 @@ std::size_t add_string(lua_State* lua, luaL_Buffer& out, int arg, const Element&
   }
   const std::size_t size = element.size == 0 ? length : element.size;
   luaL_argcheck(lua, length >= size, arg + 1, "string too short");  // one too high, as Redis counts
-  luaL_addlstring(&out, bytes, size);
+  add_bytes(out, bytes, size);
   return size;
 }
 
