@@ -56,6 +56,32 @@ TEST_P(Connections, AreToldOfFlushallWhenTheyTrack) {
   EXPECT_EQ(pushes(), "");
 }
 
+TEST_P(Connections, AreToldOnceOfAChangeByOthersOfAKeyThatTheyTrack) {
+  const auto listener = [this](const std::vector<std::string>& argv) {
+    return backend_.execute_as_listener(argv).canonical();
+  };
+  EXPECT_EQ(listener({"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"}), "+OK");
+  answer({"SET", "a", "1"});
+  answer({"SET", "b", "1"});
+  EXPECT_EQ(listener({"EXISTS", "a"}), "1");
+  answer({"DEL", "a"});
+  EXPECT_EQ(pushes(), "");
+  answer({"SET", "a", "1"});
+  EXPECT_EQ(listener({"CLIENT", "CACHING", "YES"}), "+OK");
+  EXPECT_EQ(listener({"EXISTS", "a", "b"}), "2");
+  answer({"SETRANGE", "a", "0", "x"});
+  answer({"DEL", "a"});
+  EXPECT_EQ(pushes(), ">[\"invalidate\", [\"a\"]]");
+  EXPECT_EQ(listener({"DEL", "b"}), "1");
+  EXPECT_EQ(pushes(), "");
+  answer({"SET", "b", "1"});
+  EXPECT_EQ(pushes(), "");
+}
+
+TEST_P(Connections, TrackNothingUnlessTheyAskFor) {
+  EXPECT_EQ(backend_.execute_as_listener({"CLIENT", "CACHING", "YES"}).error_code(), "ERR");
+}
+
 TEST_P(Connections, KillNobodyWhoIsNotThere) {
   EXPECT_EQ(answer({"CLIENT", "KILL", "ID", "999999"}), "0");
   const std::string own = answer({"CLIENT", "ID"});

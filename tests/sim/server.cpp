@@ -102,8 +102,19 @@ std::string Server::execute(int connection, Args argv) {
   }
   state_->now_us = state_->time_us();
   state_->store.set_now_ms(state_->now_us / 1000);
+  state_->caller = connection;
+  const bool tracked = std::exchange(session->caching, false);
   Call call{*state_, session, argv, reply};
   command->run(call);
+  const bool writes = (command->flags & kWrite) != 0;
+  for (const std::string_view key : keys_of(*command, argv)) {
+    if (tracked && !writes) {
+      state_->tracked[std::string(key)].push_back(connection);
+    }
+  }
+  if (writes) {
+    state_->invalidate(keys_of(*command, argv));
+  }
   if (!state_->undeclared.empty()) {  // even where the script caught the error
     bytes.clear();
     reply.error(std::exchange(state_->undeclared, {}));
@@ -123,12 +134,29 @@ void Server::flush_scripts() {
 void Server::restart(bool keep_data) {
   state_->sessions.clear();
   state_->channels.clear();
+  state_->tracked.clear();
   state_->lua->flush();
   state_->next_id = 1;
   state_->new_run();
   if (!keep_data) {
     state_->store.clear();
   }
+}
+
+std::optional<std::string_view> Server::text(std::string_view key) {
+  Value* const value = state_->store.find(key);
+  const auto* const text = value == nullptr ? nullptr : std::get_if<std::string>(&value->data);
+  return text == nullptr ? std::nullopt : std::optional<std::string_view>(*text);
+}
+
+std::optional<Server::Ranked> Server::first(std::string_view key) {
+  Value* const value = state_->store.find(key);
+  const auto* const set = value == nullptr ? nullptr : std::get_if<SortedSet>(&value->data);
+  if (set == nullptr || set->size() == 0) {
+    return std::nullopt;
+  }
+  const auto& [score, member] = set->entries().front();
+  return Ranked{*member, score};
 }
 
 const std::string& Server::run_id() const {

@@ -35,6 +35,10 @@ struct Command {
   void (*run)(Call& call);
 };
 
+// The keys of a command, which has as many words as it needs.
+std::span<const std::string_view> keys_of(const Command& command,
+                                          std::span<const std::string_view> argv);
+
 // Null if there is no such command. Names are upper or lower case.
 const Command* find_command(std::string_view name);
 

@@ -165,6 +165,9 @@ void client_tracking(Call& call) {
     return;
   }
   call.session->tracking = on;
+  call.session->no_loop =
+      on && std::any_of(call.argv.begin() + 3, call.argv.end(),
+                        [](std::string_view word) { return equals_ignoring_case(word, "NOLOOP"); });
   answer_ok(call);
 }
 
@@ -188,6 +191,13 @@ void client(Call& call) {
     client_kill(call);
   } else if (is("TRACKING", 3)) {
     client_tracking(call);
+  } else if (is("CACHING", 3) && !call.session->tracking) {
+    call.reply.error(
+        "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
+        "OPTOUT mode enabled");
+  } else if (is("CACHING", 3)) {
+    call.session->caching = true;
+    answer_ok(call);
   } else if (is("SETNAME", 3)) {
     call.session->name = call.argv[2];
     answer_ok(call);

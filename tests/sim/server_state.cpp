@@ -15,18 +15,12 @@ bool arity_fits(const Command& command, std::size_t args) {
   return command.arity >= 0 ? count == command.arity : count >= -command.arity;
 }
 
-// The first key of the command that the script has not declared, or null.
-const std::string_view* undeclared_key(const Command& command,
-                                       std::span<const std::string_view> argv,
+// The first of these keys that the script has not declared, or null.
+const std::string_view* undeclared_key(std::span<const std::string_view> keys,
                                        std::span<const std::string_view> declared) {
-  if (command.first_key == 0) {
-    return nullptr;
-  }
-  const std::size_t last =
-      command.last_key < 0 ? argv.size() - 1 : static_cast<std::size_t>(command.last_key);
-  for (auto i = static_cast<std::size_t>(command.first_key); i <= last; ++i) {
-    if (std::find(declared.begin(), declared.end(), argv[i]) == declared.end()) {
-      return &argv[i];
+  for (const std::string_view& key : keys) {
+    if (std::find(declared.begin(), declared.end(), key) == declared.end()) {
+      return &key;
     }
   }
   return nullptr;
@@ -53,7 +47,8 @@ void ServerState::call(std::span<const std::string_view> argv, RespWriter& reply
     reply.error("ERR This Redis command is not allowed from script");
     return;
   }
-  if (const std::string_view* const key = undeclared_key(*command, argv, script_keys)) {
+  const std::span<const std::string_view> keys = keys_of(*command, argv);
+  if (const std::string_view* const key = undeclared_key(keys, script_keys)) {
     undeclared = "ERR script touched undeclared key '" + std::string(*key) + "'";
     reply.error(undeclared);
     return;
@@ -65,6 +60,9 @@ void ServerState::call(std::span<const std::string_view> argv, RespWriter& reply
   script_wrote = script_wrote || (command->flags & kWrite) != 0;
   Call call{*this, nullptr, argv, reply};
   command->run(call);
+  if ((command->flags & kWrite) != 0) {
+    invalidate(keys);
+  }
 }
 
 Session* ServerState::session(int id) {
@@ -127,7 +125,31 @@ int ServerState::publish(std::string_view channel, std::string_view payload) {
   return static_cast<int>(found->second.size());
 }
 
+void ServerState::invalidate(std::span<const std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    const auto found = tracked.find(key);
+    if (found == tracked.end()) {
+      continue;
+    }
+    push_bytes.clear();
+    RespWriter message(push_bytes, RespWriter::Protocol::kResp3);
+    message.push(2);
+    message.bulk("invalidate");
+    message.array(1);
+    message.bulk(key);
+    for (const int id : found->second) {
+      const Session* const receiver = session(id);
+      if (receiver != nullptr && receiver->tracking && receiver->push &&
+          !(receiver->no_loop && id == caller)) {
+        receiver->push(push_bytes);
+      }
+    }
+    tracked.erase(found);
+  }
+}
+
 void ServerState::invalidate_all() {
+  tracked.clear();
   push_bytes.clear();
   RespWriter message(push_bytes, RespWriter::Protocol::kResp3);
   message.push(2);

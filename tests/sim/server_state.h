@@ -24,6 +24,8 @@ struct Session {
   std::string name;
   std::string library;
   bool tracking = false;
+  bool no_loop = false;  // its own writes are not told to it
+  bool caching = false;  // the next command's keys are tracked
   bool authenticated = false;
 };
 
@@ -45,6 +47,8 @@ struct ServerState final : ScriptCommands {
   int publish(std::string_view channel, std::string_view payload);
   // Tells connections with tracking that any key may have changed.
   void invalidate_all();
+  // Tells those that track these keys that they have changed, once.
+  void invalidate(std::span<const std::string_view> keys);
 
   Server::Clock clock;
   std::int64_t fixed_time_us = 0;
@@ -58,6 +62,7 @@ struct ServerState final : ScriptCommands {
   LuaHost::Borrowed lua;
   std::map<int, Session> sessions;
   StringMap<std::vector<int>> channels;
+  StringMap<std::vector<int>> tracked;  // key -> connections
   int next_id = 1;
   std::uint64_t seed;
   std::uint64_t run = 0;
@@ -66,6 +71,7 @@ struct ServerState final : ScriptCommands {
 
   // Of the command that runs.
   std::int64_t now_us = 0;
+  int caller = 0;
   // Of the script that runs.
   bool in_script = false;
   bool script_wrote = false;
