@@ -210,7 +210,8 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
     }
     return;
   }
-  if (grant.deadline <= now + kUsable) {  // rule 4
+  const Micros usable = grant.confirmed ? kUsable : grant.lease / 8;
+  if (grant.deadline <= now + usable) {  // rule 4
     ask(claim, now);
     return;
   }
@@ -233,7 +234,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   claim.others_since = now;
   claim.handoffs = 0;
   if (!grant.confirmed) {  // rule 5
-    const Micros latest = grant.deadline - 2 * claim.node->round_trip();
+    const Micros latest = grant.deadline - std::max(2 * claim.node->round_trip(), grant.lease / 2);
     claim.renew_at = std::max(now, std::min(now + grant.lease / 3, latest));
   }
   deliver(claim, grant.fence, grant.confirmed ? grant.deadline : kNever, now);
@@ -282,14 +283,14 @@ void Engine::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
 }
 
 // Local owners may have it among themselves as long as that keeps no other client waiting beyond a
-// small budget, and what vouches for the claim is a reply.
+// small budget, and what vouches for the claim is a reply and not about to end.
 bool Engine::may_hand_locally(const Claim& claim, Micros now) const {
   const bool spent = claim.others_wait &&
                      (claim.handoffs >= kMaxHandoffs || now - claim.others_since > kMaxHandoffTime);
   const bool has_fence =
       claim.next_fence <= claim.last_fence || (claim.node->up() && !claim.others_wait);
   return claim.state == ClaimState::kHeld && !claim.waiting.empty() && claim.confirmed &&
-         claim.deadline - now > kMinGrant / 2 && has_fence && !spent;
+         claim.deadline - now > std::max(kMinGrant / 2, claim.vouched / 3) && has_fence && !spent;
 }
 
 // Rule 21: without a reserved fence the next owner waits for the answer that brings more.
@@ -456,10 +457,10 @@ void Engine::lose_claim(Claim& claim, const std::string& why, Micros now) {
 void Engine::on_claim_due(Claim& claim, Micros now) {
   if (claim.state == ClaimState::kHeld) {
     check_holds(claim, now);
-    warn_if_at_risk(claim, now);
     if (now >= claim.renew_at) {
       want_renewal(claim);
     }
+    warn_if_at_risk(claim, now);
   } else if (claim.state == ClaimState::kAsking && now >= claim.ask_at) {
     claim.ask_at = kNever;
     ask(claim, now);
@@ -505,7 +506,7 @@ void Engine::check_holds(Claim& claim, Micros now) {
 // When less than a third of the lease is left; later while a renewal is out and not overdue.
 Micros Engine::risk_time(const Claim& claim, const Hold& hold) const {
   const bool should_be_renewed = hold.watched() || !claim.confirmed;
-  if (!should_be_renewed || hold.at_risk) {
+  if (!should_be_renewed || hold.at_risk || claim.renew_due) {
     return kNever;
   }
   const Micros third = claim.deadline - claim.vouched / 3;

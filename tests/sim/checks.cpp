@@ -132,11 +132,14 @@ void Checks::crashed(Process& process) {
   std::erase_if(pending_, [&](const auto& entry) { return entry.first.first == process.number(); });
 }
 
-bool Checks::believed(const std::string& name) const {
-  return std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
-    return entry.second.name == name && !entry.second.lost &&
-           entry.second.believed_until > world_.now();
-  });
+Micros Checks::believed_until(const std::string& name) const {
+  Micros latest = 0;
+  for (const auto& [key, live] : live_) {
+    if (live.name == name && !live.lost) {
+      latest = std::max(latest, live.believed_until);
+    }
+  }
+  return latest;
 }
 
 void Checks::at_end(const std::vector<std::unique_ptr<Process>>& processes) {

@@ -32,8 +32,8 @@ class Checks {
   void after_step(Process& process);
   void crashed(Process& process);
 
-  // Somebody believes to hold the name now.
-  bool believed(const std::string& name) const;
+  // Until when somebody believes to hold the name, if nothing happens; 0: nobody does.
+  Micros believed_until(const std::string& name) const;
   // Nothing may be left when everything has ended.
   void at_end(const std::vector<std::unique_ptr<Process>>& processes);
 

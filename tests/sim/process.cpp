@@ -1,13 +1,16 @@
 #include "sim/process.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace belay::sim {
 
 namespace {
 
+constexpr std::string_view kIdPrefix = "sim-process-";
+
 Identity identity_of(int number) {
-  std::string id = "sim-process-" + std::to_string(number);
+  std::string id = std::string(kIdPrefix) + std::to_string(number);
   id.resize(22, '.');
   return {id, "belay:", std::to_string(100 + number) + " simhost process"};
 }
@@ -21,17 +24,21 @@ Config config_of(Micros watchdog_lease, Micros request_timeout) {
 
 }  // namespace
 
+int process_of(std::string_view client) {
+  return std::atoi(std::string(client.substr(kIdPrefix.size())).c_str());
+}
+
 Process::Process(World& world, int number, Observer observer, Micros watchdog_lease,
                  Micros request_timeout)
     : world_(world),
       number_(number),
       observer_(std::move(observer)),
       offset_(world.random().between(5 * kSecond, 15 * kSecond)),
-      drift_ppm_(world.random().between(-1000, 1000)),
+      drift_ppm_(world.random().between(-2400, 2400)),
       config_(config_of(watchdog_lease, request_timeout)),
       identity_(identity_of(number)),
       lock_(identity_),
-      link_(std::make_unique<SimLink>(world)) {
+      link_(std::make_unique<SimLink>(world, number)) {
   link_->handlers.opened = [this](int id) {
     deliver([this, id] {
       if (link_->connection() == id) {
@@ -58,6 +65,7 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
   node_ = std::make_unique<Node>(config_, identity_.inbox(), world.random().next(), *link_);
   router_ = std::make_unique<SingleRouter>(*node_);
   engine_ = std::make_unique<Engine>(config_, lock_, *router_, *this, world.random().next());
+  able_since_ = world_.now();
   node_->start(*engine_, clock());
   arm();
 }
@@ -113,7 +121,9 @@ void Process::call(const std::function<void(Engine&, Micros now)>& action) {
 }
 
 std::optional<Engine::HoldView> Process::look(std::int64_t hold) {
-  return engine_->look(hold, clock());
+  const Engine::HoldView view = engine_->look(hold, clock());
+  link_->flush();  // whatever was due by now has been sent
+  return view;
 }
 
 void Process::arm() {
@@ -153,6 +163,7 @@ void Process::resume() {
   }
   world_.trace("process " + std::to_string(number_) + " goes on");
   paused_ = false;
+  able_since_ = world_.now();
   armed_ = kNever;
   const auto fire = [this] {
     step([this](Micros now) {

@@ -17,6 +17,9 @@
 
 namespace belay::sim {
 
+// The number in a client's id.
+int process_of(std::string_view client);
+
 class Process final : public EngineEvents {
  public:
   // What the checks want to hear.
@@ -33,6 +36,8 @@ class Process final : public EngineEvents {
   bool alive() const { return alive_; }
 
   bool paused() const { return paused_; }
+
+  Micros able_since() const { return able_since_; }  // runs without a pause
 
   bool idle() const { return engine_->idle(); }  // remembers no claim and no submission
 
@@ -67,6 +72,7 @@ class Process final : public EngineEvents {
   std::int64_t drift_ppm_ = 0;
   bool alive_ = true;
   bool paused_ = false;
+  Micros able_since_ = 0;
   std::uint64_t timer_ = 0;  // the latest one armed
   Micros armed_ = kNever;    // for which local time
   std::deque<std::function<void()>> missed_;

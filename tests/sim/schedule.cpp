@@ -5,15 +5,16 @@
 #include <vector>
 
 #include "sim/checks.h"
+#include "sim/custody.h"
+#include "sim/plan.h"
 #include "sim/process.h"
+#include "sim/service.h"
 #include "sim/world.h"
 
 namespace belay::sim {
 
 namespace {
 
-constexpr Micros kLease = kSecond;
-constexpr Micros kTimeout = 300 * kMillisecond;
 constexpr Micros kQuietBound = 16 * kSecond;  // fallback polls of 6 s, a lease, grant leases
 constexpr Micros kEndAfter = 200 * kSecond;   // a queue that nobody polls stands for 120 s
 
@@ -24,60 +25,57 @@ struct User {
   std::int64_t owner = 0;
   std::string name;
   std::int64_t tag = 0;  // of the pending acquire
+  Micros asked_at = 0;
+  bool timed = false;  // asks for a time of its own, or re-enters what may have one
   std::vector<std::int64_t> holds;
 };
-
-Faults faults_of(Random& random) {
-  const auto on = [&random](int percent) { return random.between(1, 100) <= percent; };
-  Faults faults;
-  faults.cuts = on(50);
-  faults.lost_pushes = on(30);
-  faults.pauses = on(50);
-  faults.crashes = on(40);
-  faults.server_stops = on(30);
-  faults.server_restarts = on(20);
-  faults.data_loss = on(20);
-  faults.clock_back = on(20);
-  faults.clock_forward = on(15);
-  faults.script_flushes = on(20);
-  faults.no_kill = on(30);
-  return faults;
-}
 
 class Schedule {
  public:
   Schedule(std::uint64_t seed, bool verbose, Decisions* decisions)
       : chooser_(seed * 7919 + 13),
-        faults_(faults_of(chooser_)),
-        world_(chooser_.next(), faults_, longest_delay(chooser_), decisions),
-        checks_(world_, faults_) {
+        plan_(make_plan(chooser_)),
+        world_(chooser_.next(), plan_.faults, plan_.longest_delay, decisions),
+        checks_(world_, plan_.faults),
+        custody_(world_, plan_.faults, [this](int process) { return remembers(process); }),
+        service_(world_, {plan_.lease, plan_.timeout, plan_.longest_delay, plan_.turn}) {
     world_.set_verbose(verbose);
+    world_.set_onlooker(
+        {[this] { custody_.before_command(); },
+         [this](int process, Server::Args argv) { custody_.after_command(process, argv); }});
+    if (plan_.steady) {
+      world_.calm();
+      world_.set_shortest_delay(plan_.longest_delay / 2);
+      world_.lose_messages(plan_.faults.lost_pushes ? 10 : 0);
+    }
     names_ = {"a"};
     if (world_.chance(30)) {
       names_.emplace_back("{b}c");
     }
-    const std::int64_t processes = world_.random().between(2, 4);
-    for (std::int64_t i = 0; i < processes; ++i) {
-      add_process();
+    for (const std::string& name : names_) {
+      custody_.watch(name);
+    }
+    for (std::int64_t i = 0; i < plan_.processes; ++i) {
+      add_process(plan_.start_at);
     }
   }
 
   Outcome run() {
-    const Micros calm_at = world_.random().between(1500 * kMillisecond, 5 * kSecond);
-    for (Micros at = world_.span(kMillisecond, 400 * kMillisecond); at < calm_at;
-         at += world_.span(kMillisecond, 800 * kMillisecond)) {
+    for (Micros at = plan_.start_at + in(plan_.between_faults); at < plan_.calm_at;
+         at += in(plan_.between_faults)) {
       world_.at(at, [this] { fault(); });
     }
-    const Micros drain_at = calm_at + 4 * kSecond;
-    world_.at(calm_at, [this] {
+    world_.at(plan_.calm_at, [this] {
       world_.trace("--- faults are over");
       world_.calm();
+      calm_ = true;
       watch_progress();
     });
-    world_.at(drain_at, [this] {
+    world_.at(plan_.drain_at, [this] {
       world_.trace("--- no new requests");
       draining_ = true;
     });
+    const Micros drain_at = plan_.drain_at;
     if (!world_.run(drain_at + kEndAfter)) {
       world_.violation("livelock: too many events");
     }
@@ -89,21 +87,34 @@ class Schedule {
   }
 
  private:
-  static Micros longest_delay(Random& random) { return random.between(300, 20'000); }
+  Micros in(const Range& range) { return world_.span(range.low, range.high); }
 
-  void add_process() {
+  bool remembers(int number) const {
+    const auto known = static_cast<std::size_t>(number) < processes_.size();
+    return !known || !processes_[static_cast<std::size_t>(number)]->alive() ||
+           !processes_[static_cast<std::size_t>(number)]->idle();
+  }
+
+  void add_process(Micros start_at) {
     const int number = static_cast<int>(processes_.size());
     const Process::Observer observer{
         [this](Process& process, const Event& event) { on_event(process, event); },
-        [this](Process& process) { checks_.after_step(process); }};
-    processes_.push_back(std::make_unique<Process>(world_, number, observer, kLease, kTimeout));
-    const std::int64_t users = world_.random().between(1, 3);
+        [this](Process& process) {
+          checks_.after_step(process);
+          custody_.after_step(process.number());
+          look_at_service();
+        }};
+    processes_.push_back(
+        std::make_unique<Process>(world_, number, observer, plan_.lease, plan_.timeout));
+    const std::int64_t users =
+        world_.random().between(plan_.most_users > 3 ? 3 : 1, plan_.most_users);
     for (std::int64_t i = 0; i < users; ++i) {
       auto user = std::make_unique<User>();
       user->process = processes_.back().get();
-      user->owner = world_.chance(40) ? world_.random().between(1, 2) : 0;
+      user->owner = plan_.re_entry && world_.chance(40) ? world_.random().between(1, 2) : 0;
       users_.push_back(std::move(user));
-      act_in(*users_.back(), world_.span(100, 100 * kMillisecond));
+      act_in(*users_.back(),
+             std::max<Micros>(0, start_at - world_.now()) + world_.span(100, 100 * kMillisecond));
     }
   }
 
@@ -131,7 +142,7 @@ class Schedule {
         if (acquires) {
           acquire(user);
         } else {
-          act_in(user, world_.span(kMillisecond, 100 * kMillisecond));
+          act_in(user, in(plan_.think));
         }
       }
       return;
@@ -158,6 +169,8 @@ class Schedule {
                  user.name + "', tag " + std::to_string(tag));
     user.process->call([&](Engine& engine, Micros now) {
       user.tag = tag;
+      user.asked_at = world_.now();
+      user.timed = request.lease > 0 || request.max_hold > 0 || user.owner != 0;
       checks_.accepted(*user.process, tag, request.name, request.owner);
       static_cast<void>(engine.acquire(tag, request, wait, now));
     });
@@ -168,10 +181,14 @@ class Schedule {
   }
 
   void cancel(User& user, std::int64_t tag) {
+    if (user.tag != tag || user.process->paused() || !user.process->alive()) {
+      return;
+    }
+    world_.trace("tag " + std::to_string(tag) + " is cancelled");
+    user.process->call(
+        [tag](Engine& engine, Micros now) { static_cast<void>(engine.cancel(tag, now)); });
     if (user.tag == tag) {
-      world_.trace("tag " + std::to_string(tag) + " is cancelled");
-      user.process->call(
-          [tag](Engine& engine, Micros now) { static_cast<void>(engine.cancel(tag, now)); });
+      world_.violation("P2: the cancel of tag " + std::to_string(tag) + " brought no event");
     }
   }
 
@@ -183,9 +200,9 @@ class Schedule {
       acquire(user);  // re-enters
     } else if (dice <= 18) {
       ask_about(user, hold, dice % 2 == 0);
-    } else if (!draining_ && dice <= 20) {
+    } else if (dice <= 20 && !draining_ && plan_.faults.breaks) {
       force(user);
-    } else if (dice <= 22) {
+    } else if (dice <= 22 && !plan_.steady) {
       give_up(user, [hold](Engine& engine, Micros now) { return engine.abandon(hold, now); });
     } else {
       release(user, hold);
@@ -202,7 +219,7 @@ class Schedule {
         checks_.refused(*user.process, tag);
       }
     });
-    act_in(user, world_.span(200, 100 * kMillisecond));
+    act_in(user, in(plan_.hold));
   }
 
   void force(User& user) {
@@ -213,7 +230,7 @@ class Schedule {
       checks_.accepted(*user.process, tag);
       static_cast<void>(engine.force(tag, user.name, 0, now));
     });
-    act_in(user, world_.span(200, 100 * kMillisecond));
+    act_in(user, in(plan_.hold));
   }
 
   void release(User& user, std::int64_t hold) {
@@ -242,7 +259,7 @@ class Schedule {
       }
       checks_.given_up(*user.process, hold);
     });
-    act_in(user, world_.span(100, world_.chance(30) ? kSecond : 50 * kMillisecond));
+    act_in(user, in(plan_.think));
   }
 
   void on_event(Process& process, const Event& event) {
@@ -253,6 +270,9 @@ class Schedule {
                    " fence " + std::to_string(event.fence) + " " + event.status.message);
     }
     checks_.on_event(process, event);
+    if (plan_.steady && (event.kind == BELAY_EVENT_LOST || event.kind == BELAY_EVENT_AT_RISK)) {
+      lost_in_calm(process, event);
+    }
     if (event.kind != BELAY_EVENT_ACQUIRED) {
       return;
     }
@@ -261,10 +281,52 @@ class Schedule {
         user->tag = 0;
         if (event.status.ok()) {
           user->holds.push_back(event.hold);
+          grants_[{process.number(), event.hold}] = {world_.now(), user->timed};
         }
-        act_in(*user, world_.span(200, world_.chance(20) ? 2 * kSecond : 100 * kMillisecond));
+        const bool lingers = event.status.ok() && world_.chance(20);
+        act_in(*user, lingers ? world_.span(plan_.hold.low, plan_.longest_hold) : in(plan_.hold));
       }
     }
+  }
+
+  void lost_in_calm(const Process& process, const Event& event) {
+    const Grant& grant = grants_.at({process.number(), event.hold});
+    if (!grant.timed) {
+      service_.lost(event.status.message, grant.at);
+    }
+  }
+
+  void look_at_service() {
+    if (!plan_.steady || calm_) {
+      return;
+    }
+    for (const std::string& name : names_) {
+      Micros since = kNever;
+      for (const auto& user : users_) {
+        if (user->tag != 0 && user->name == name && user->process->alive() &&
+            !user->process->paused()) {
+          since = std::min(since, std::max(user->asked_at, user->process->able_since()));
+        }
+      }
+      service_.look(name, since, checks_.believed_until(name));
+    }
+  }
+
+  bool holds_something(const Process& process) {
+    return std::any_of(names_.begin(), names_.end(),
+                       [&](const std::string& name) {
+                         return custody_.holder(name) == process.number();
+                       }) ||
+           std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
+             return user->process == &process && !user->holds.empty();
+           });
+  }
+
+  // Its last acquire may arrive after its death.
+  bool asks_for_something(const Process& process) const {
+    return std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
+      return user->process == &process && user->tag != 0;
+    });
   }
 
   // ---- What goes wrong
@@ -285,66 +347,79 @@ class Schedule {
     if (!world_.decide()) {
       return;
     }
-    Process* process = anybody();
-    const bool half = world_.chance(50);
-    switch (world_.random().between(0, 9)) {
-      case 0:
-      case 1:
-        if (faults_.cuts && process != nullptr) {
-          process->cut(world_.chance(60), !world_.chance(25));
-        }
-        break;
-      case 2:
-      case 3:
-        if (faults_.pauses && process != nullptr) {
-          process->pause(world_.span(kMillisecond, 2500 * kMillisecond));
-        }
-        break;
-      case 4:
-        if (faults_.crashes && process != nullptr && processes_.size() < 9) {
-          process->crash();
-          checks_.crashed(*process);
-          add_process();
-        }
-        break;
-      case 5:
-        if (faults_.server_stops) {
-          world_.stop_server(world_.span(kMillisecond, 1500 * kMillisecond));
-        }
-        break;
-      case 6:
-        server_fault(half);
-        break;
-      case 7:
-        if (faults_.clock_back) {
-          world_.trace("the server's clock steps back");
-          world_.step_clock(-world_.span(kMillisecond, 2 * kSecond));
-        }
-        break;
-      case 8:
-        if (faults_.clock_forward) {
-          world_.trace("the server's clock steps forward");
-          world_.step_clock(world_.span(kMillisecond, 2 * kSecond));
-        }
-        break;
-      default:
-        if (faults_.script_flushes) {
-          world_.trace("SCRIPT FLUSH");
-          world_.server().flush_scripts();
-        }
-        break;
+    const Faults& faults = plan_.faults;
+    std::vector<void (Schedule::*)()> possible;
+    const auto add = [&possible](bool on, void (Schedule::*what)()) {
+      if (on) {
+        possible.push_back(what);
+      }
+    };
+    add(faults.cuts, &Schedule::cut_somebody);
+    add(faults.pauses, &Schedule::pause_somebody);
+    add(faults.crashes, &Schedule::kill_somebody);
+    add(faults.server_stops, &Schedule::stop_server);
+    add(faults.server_restarts || faults.data_loss, &Schedule::restart_server);
+    add(faults.data_loss, &Schedule::wipe_server);
+    add(faults.clock_back || faults.clock_forward, &Schedule::step_clock);
+    add(faults.script_flushes, &Schedule::flush_scripts);
+    if (!possible.empty()) {
+      (this->*possible[static_cast<std::size_t>(
+                  world_.random().between(0, static_cast<std::int64_t>(possible.size()) - 1))])();
     }
   }
 
-  void server_fault(bool half) {
-    if (faults_.data_loss && half) {
-      world_.trace("FLUSHALL");
-      const int connection = world_.server().connect([](std::string_view) {});
-      static_cast<void>(world_.server().execute(connection, {"FLUSHALL"}));
-      world_.server().disconnect(connection);
-    } else if ((faults_.server_restarts || faults_.data_loss) && !world_.server_stopped()) {
-      world_.restart_server(!faults_.data_loss);
+  void cut_somebody() {
+    if (Process* process = anybody(); process != nullptr) {
+      service_.cut();
+      process->cut(world_.chance(60), plan_.steady || !world_.chance(25));
     }
+  }
+
+  void pause_somebody() {
+    if (Process* process = anybody(); process != nullptr) {
+      const Micros duration = in(plan_.pause);
+      service_.paused(duration, holds_something(*process));
+      process->pause(duration);
+      look_at_service();
+    }
+  }
+
+  void kill_somebody() {
+    if (Process* process = anybody(); process != nullptr && processes_.size() < 9) {
+      service_.crashed(holds_something(*process) || asks_for_something(*process));
+      process->crash();
+      checks_.crashed(*process);
+      add_process(0);
+      look_at_service();
+    }
+  }
+
+  void stop_server() { world_.stop_server(world_.span(kMillisecond, 1500 * kMillisecond)); }
+
+  void restart_server() {
+    if (!world_.server_stopped()) {
+      world_.restart_server(!plan_.faults.data_loss);
+    }
+  }
+
+  void wipe_server() {
+    world_.trace("FLUSHALL");
+    const int connection = world_.server().connect([](std::string_view) {});
+    static_cast<void>(world_.server().execute(connection, {"FLUSHALL"}));
+    world_.server().disconnect(connection);
+  }
+
+  void step_clock() {
+    const Micros by = world_.span(kMillisecond, 2 * kSecond);
+    const bool back = plan_.faults.clock_back && (!plan_.faults.clock_forward || world_.chance(50));
+    world_.trace(std::string("the server's clock steps ") + (back ? "back" : "forward") + " by " +
+                 std::to_string(by / 1000) + " ms");
+    world_.step_clock(back ? -by : by);
+  }
+
+  void flush_scripts() {
+    world_.trace("SCRIPT FLUSH");
+    world_.server().flush_scripts();
   }
 
   // ---- P3: from when the faults have ended, nobody waits for long while nobody holds.
@@ -356,7 +431,7 @@ class Schedule {
                !user->process->paused();
       });
       Micros& since = idle_since_[name];
-      if (!wanted || checks_.believed(name) || since == 0) {
+      if (!wanted || checks_.believed_until(name) > world_.now() || since == 0) {
         since = world_.now();
       } else if (world_.now() - since > kQuietBound) {
         world_.violation("P3: nobody got '" + name + "' for " +
@@ -373,15 +448,24 @@ class Schedule {
                        [](const auto& user) { return user->tag != 0 && user->process->alive(); });
   }
 
+  struct Grant {
+    Micros at = 0;
+    bool timed = false;  // its time may be up
+  };
+
   Random chooser_;
-  const Faults faults_;
+  const Plan plan_;
   World world_;
   Checks checks_;
+  Custody custody_;
+  Service service_;
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<std::unique_ptr<User>> users_;
   std::map<std::string, Micros> idle_since_;
   std::int64_t last_tag_ = 0;
+  std::map<std::pair<int, std::int64_t>, Grant> grants_;
+  bool calm_ = false;  // no more faults
   bool draining_ = false;
 };
 

@@ -149,14 +149,16 @@ std::optional<std::string_view> Server::text(std::string_view key) {
   return text == nullptr ? std::nullopt : std::optional<std::string_view>(*text);
 }
 
-std::optional<Server::Ranked> Server::first(std::string_view key) {
+std::vector<Server::Ranked> Server::ranked(std::string_view key) {
   Value* const value = state_->store.find(key);
   const auto* const set = value == nullptr ? nullptr : std::get_if<SortedSet>(&value->data);
-  if (set == nullptr || set->size() == 0) {
-    return std::nullopt;
+  std::vector<Ranked> all;
+  if (set != nullptr) {
+    for (const auto& [score, member] : set->entries()) {
+      all.push_back({*member, score});
+    }
   }
-  const auto& [score, member] = set->entries().front();
-  return Ranked{*member, score};
+  return all;
 }
 
 const std::string& Server::run_id() const {

@@ -64,14 +64,14 @@ class Server {
   void restart(bool keep_data);
   [[nodiscard]] const std::string& run_id() const;
 
-  // What stands at a key, without a command: a string, the first of a sorted set.
+  // What stands at a key, without a command: a string, a sorted set in its order.
   struct Ranked {
-    std::string_view member;
+    std::string member;
     double score;
   };
 
   [[nodiscard]] std::optional<std::string_view> text(std::string_view key);
-  [[nodiscard]] std::optional<Ranked> first(std::string_view key);
+  [[nodiscard]] std::vector<Ranked> ranked(std::string_view key);
 
   // Commands run so far, those inside of scripts not counted.
   [[nodiscard]] std::uint64_t commands() const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "scripts/scripts.h"
 #include "sim/resp.h"
 
 namespace belay::sim {
@@ -13,6 +14,18 @@ namespace {
 constexpr Micros kEpoch = Micros{1'700'000'000} * kSecond;
 constexpr std::uint64_t kMaxEvents = 400'000;
 constexpr int kLostPercent = 10;
+constexpr std::int64_t kMostDrift = 2400;  // ppm; with a client's as much, within the 0.5 % assumed
+
+// What a command is about: the verb of a script, or its own name.
+std::string_view verb_of(Server::Args argv) {
+  for (const Script* script : {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
+                               &scripts::kInspect, &scripts::kBreak}) {
+    if (argv.size() > 1 && (argv[1] == script->sha1 || argv[1] == script->body)) {
+      return script->name;
+    }
+  }
+  return argv[0];
+}
 
 }  // namespace
 
@@ -44,7 +57,7 @@ World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay, Dec
       longest_delay_(longest_delay),
       server_(seed) {
   lost_percent_ = faults.lost_pushes ? kLostPercent : 0;
-  server_drift_ppm_ = random_.between(-500, 500);
+  server_drift_ppm_ = random_.between(-kMostDrift, kMostDrift);
   server_.set_clock([this] { return server_time(); });
   server_.set_client_commands_allowed(!faults.no_kill);
   server_.set_on_killed([this](int id) {
@@ -118,13 +131,14 @@ Micros World::delay() {
   if (!calm_ && chance(3) && decide()) {
     return random_.between(longest_delay_, longest_delay_ * 20);
   }
-  return random_.between(50, longest_delay_);
+  return random_.between(shortest_delay_, longest_delay_);
 }
 
 int World::connect(SimLink& link) {
   const int id = static_cast<int>(connections_.size());
   connections_.push_back(std::make_unique<Connection>());
   connections_.back()->link = &link;
+  connections_.back()->process = link.process;
   at(now_ + delay(), [this, id] {
     Connection& connection = *connections_[static_cast<std::size_t>(id)];
     if (connection.link == nullptr) {
@@ -207,9 +221,9 @@ void World::reply(int id, std::string bytes, bool push) {
   const bool message = push && bytes.find("message") != std::string::npos;
   if (message && lost_percent_ > 0 && chance(lost_percent_) && decide()) {
     trace("a message to connection " + std::to_string(id) + " is lost");
+    lost_message_at_ = now_;
     return;
   }
-  grants_ += message ? 1U : 0U;
   Connection& connection = *connections_[static_cast<std::size_t>(id)];
   connection.to_client = std::max(connection.to_client + 1, now_ + delay());
   at(connection.to_client, [this, id, chunk = std::move(bytes)]() mutable {
@@ -223,7 +237,7 @@ void World::reply(int id, std::string bytes, bool push) {
 // ---- The server
 
 Micros World::server_time() const {
-  return now_ + now_ / 1'000'000 * server_drift_ppm_ + server_offset_ + kEpoch;
+  return now_ + now_ / 1000 * server_drift_ppm_ / 1000 + server_offset_ + kEpoch;
 }
 
 void World::arrive(int id, std::string_view bytes) {
@@ -242,10 +256,16 @@ void World::execute(int id, std::string_view bytes) {
   const Connection& connection = *connections_[static_cast<std::size_t>(id)];
   while (connection.server_id >= 0 && next_command(bytes, argv_)) {
     if (verbose_) {
-      trace("server runs " + std::string(argv_[0]) + " of connection " + std::to_string(id) +
+      trace("server runs " + std::string(verb_of(argv_)) + " of connection " + std::to_string(id) +
             (connection.cut ? " (late)" : ""));
     }
+    if (onlooker_.before) {
+      onlooker_.before();
+    }
     std::string answer = server_.execute(connection.server_id, argv_);
+    if (onlooker_.after) {
+      onlooker_.after(connection.process, argv_);
+    }
     if (!answer.empty()) {
       const bool push = answer.starts_with('>');
       reply(id, std::move(answer), push);

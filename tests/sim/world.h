@@ -32,6 +32,7 @@ struct Faults {
   bool clock_forward = false;
   bool script_flushes = false;
   bool no_kill = false;  // CLIENT KILL is not permitted
+  bool breaks = false;
 };
 
 // What a schedule decides to do, as numbers that mean the same in each run of its seed.
@@ -45,7 +46,8 @@ class World;
 // A client's end of a connection, as Node sees it.
 class SimLink final : public Link {
  public:
-  explicit SimLink(World& world) : world_(world) {}
+  // `number` is that of the process whose link it is.
+  SimLink(World& world, int number) : process(number), world_(world) {}
 
   ~SimLink() override { SimLink::close(); }
 
@@ -73,6 +75,7 @@ class SimLink final : public Link {
   };
 
   Handlers handlers;
+  const int process;
 
   int connection() const { return connection_; }
 
@@ -116,6 +119,14 @@ class World {
 
   bool verbose() const { return verbose_; }
 
+  // What looks on when the server runs a command of a process, before and after.
+  struct Onlooker {
+    std::function<void()> before;
+    std::function<void(int process, Server::Args argv)> after;
+  };
+
+  void set_onlooker(Onlooker onlooker) { onlooker_ = std::move(onlooker); }
+
   // The network.
   int connect(SimLink& link);
   void send(int connection, std::string bytes);
@@ -136,15 +147,19 @@ class World {
 
   bool server_stopped() const { return stopped_; }
 
-  std::uint64_t grants_sent() const { return grants_; }
-
   // No more faults by chance.
   void calm() {
     calm_ = true;
     lost_percent_ = 0;
   }
 
+  // A network of some length, with less jitter.
+  void set_shortest_delay(Micros delay) { shortest_delay_ = delay; }
+
   void lose_messages(int percent) { lost_percent_ = percent; }
+
+  // When the latest message was lost; 0: none was.
+  Micros lost_message_at() const { return lost_message_at_; }
 
   std::uint64_t events() const { return events_; }
 
@@ -163,7 +178,8 @@ class World {
 
   struct Connection {
     SimLink* link = nullptr;  // null once the client has let go
-    int server_id = -1;       // CLIENT ID; -1: gone on the server's side
+    int process = 0;
+    int server_id = -1;  // CLIENT ID; -1: gone on the server's side
     bool cut = false;
     std::uint64_t sent = 0;     // chunks by the client
     std::uint64_t arrives = 0;  // of a cut one: how many of these still arrive
@@ -184,20 +200,22 @@ class World {
   Random seeds_;   // for those that it causes
   Decisions* const decisions_;
   const Faults faults_;
+  Micros shortest_delay_ = 50;
   const Micros longest_delay_;
   Micros now_ = 0;
   std::uint64_t order_ = 0;
   std::uint64_t events_ = 0;
   std::vector<Event> queue_;  // a heap
   std::string violation_;
+  Onlooker onlooker_;
   bool verbose_ = false;
   bool calm_ = false;
   int lost_percent_ = 0;
+  Micros lost_message_at_ = 0;
   Server server_;
   Micros server_offset_ = 0;
   std::int64_t server_drift_ppm_ = 0;
   bool stopped_ = false;
-  std::uint64_t grants_ = 0;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<std::string_view> argv_;  // of the command that runs
 };

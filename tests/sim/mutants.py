@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Proves that the simulation's checks can fail: switches one rule of lib/README.md off at a time and counts the schedules until a
+check notices.
+
+mutants.py SOURCE BUILD [NAME...]: copies the tree at SOURCE to BUILD, builds the simulation there with every mutation in it, each behind
+a switch that the environment's BELAY_OFF turns, and runs it once for each (or for those named). A mutation is the text that it replaces:
+where that is not found exactly once, the code has moved on and this file has to follow.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import typing
+
+
+class Mutation(typing.NamedTuple):
+    name: str
+    file: str
+    old: str
+    new: str
+    within: int = 20000  # schedules in which it must be caught
+
+
+MUTATIONS = [
+    Mutation("1-ageing-of-the-bound", "lib/route/clock_bound.h",
+             "return bound_ + (now - at_) / kDriftDivisor;",
+             "return bound_ + (OFF(\"1-ageing-of-the-bound\") ? 0 : (now - at_) / kDriftDivisor);"),
+    Mutation("2-jumps-of-the-clock", "lib/route/clock_bound.h",
+             "if (known(received) && server - received > bound(received)) {",
+             "if (!OFF(\"2-jumps-of-the-clock\") && known(received) && server - received > bound(received)) {"),
+    Mutation("3-no-bound-no-acquire", "lib/route/clock_bound.h",
+             "return has_bound_ && now - last_sample_ <= kStale;",
+             "return OFF(\"3-no-bound-no-acquire\") || (has_bound_ && now - last_sample_ <= kStale);"),
+    Mutation("4-deadline-of-a-pushed-grant", "lib/engine/engine.cpp",
+             "? message->server_time + lease - node.clock().bound(now) - lease_margin(lease)",
+             "? (OFF(\"4-deadline-of-a-pushed-grant\") ? now + lease : message->server_time + lease - node.clock().bound(now))"
+             " - lease_margin(lease)"),
+    Mutation("5-a-confirmation-sent-vouches-for-nothing", "lib/engine/renewal.cpp",
+             "  claim.renew_out = true;\n",
+             "  claim.renew_out = true;\n"
+             "  if (OFF(\"5-a-confirmation-sent-vouches-for-nothing\")) {\n"
+             "    claim.deadline = std::max(claim.deadline, now + args.lease - lease_margin(args.lease));\n"
+             "  }\n"),
+    Mutation("6-grant-lease-follows-the-round-trip", "lib/engine/claims.cpp",
+             "return std::clamp(4 * node.round_trip(), kMinGrant, kMaxGrant);",
+             "return OFF(\"6-grant-lease-follows-the-round-trip\") ? kMinGrant"
+             " : std::clamp(4 * node.round_trip(), kMinGrant, kMaxGrant);"),
+    Mutation("7-an-older-claim-of-ours-is-freed", "lib/scripts/acquire.lua",
+             "  held = false -- an older claim",
+             "  held = OFF('7-an-older-claim-of-ours-is-freed') -- an older claim"),
+    Mutation("7-a-new-request-has-a-new-epoch", "lib/engine/claims.cpp",
+             "  claim.epoch = ++last_epoch_;",
+             "  claim.epoch = OFF(\"7-a-new-request-has-a-new-epoch\") && last_epoch_ > 0 ? last_epoch_ : ++last_epoch_;"),
+    Mutation("7-a-newer-claim-of-ours-stands", "lib/scripts/acquire.lua",
+             "  if epoch_of(record:sub(26)) > epoch_of(epoch) then",
+             "  if not OFF('7-a-newer-claim-of-ours-stands') and epoch_of(record:sub(26)) > epoch_of(epoch) then"),
+    Mutation("8-told-again-extends", "lib/scripts/acquire.lua",
+             "local until_ = math.max(expires(record), ts + lease)",
+             "local until_ = OFF('8-told-again-extends') and expires(record) or math.max(expires(record), ts + lease)"),
+    Mutation("9-renewals-never-shorten", "lib/scripts/renew.lua",
+             "until_ = math.max(until_, ts + lease)",
+             "until_ = OFF('9-renewals-never-shorten') and ts + lease or math.max(until_, ts + lease)"),
+    Mutation("10-leave-until-answered", "lib/engine/engine.cpp",
+             "    if (leaving.again_at == kNever) {\n      send_leave(claim, leaving, now);\n    }\n",
+             "    if (leaving.again_at == kNever && !OFF(\"10-leave-until-answered\")) {\n"
+             "      send_leave(claim, leaving, now);\n    }\n"),
+    Mutation("11-what-is-lost-is-left", "lib/engine/claims.cpp",
+             "    lose_hold(*hold, why, now);\n  }\n  end_claim(claim, true, 0, now);",
+             "    lose_hold(*hold, why, now);\n  }\n  end_claim(claim, !OFF(\"11-what-is-lost-is-left\"), 0, now);"),
+    Mutation("11-what-is-cancelled-is-left", "lib/engine/engine.cpp",
+             "    end_claim(claim, claim.state == ClaimState::kHeld || claim.not_after != 0, 0, now);",
+             "    end_claim(claim, !OFF(\"11-what-is-cancelled-is-left\") &&"
+             " (claim.state == ClaimState::kHeld || claim.not_after != 0), 0, now);"),
+    Mutation("12-a-dead-grant-is-left", "lib/engine/engine.cpp",
+             "  } else if (!current) {\n    leave(",
+             "  } else if (!current && OFF(\"12-a-dead-grant-is-left\")) {\n"
+             "  } else if (!current) {\n    leave("),
+    Mutation("13-kill-comes-first", "lib/route/node.cpp",
+             "  if (old_ids_.empty()) {\n    become_up(now);",
+             "  if (old_ids_.empty() || OFF(\"13-kill-comes-first\")) {\n    become_up(now);"),
+    Mutation("14-not-after", "lib/scripts/acquire.lua",
+             "if ts > not_after then",
+             "if ts > not_after and not OFF('14-not-after') then"),
+    Mutation("15-leave-until-not-after", "lib/engine/claims.cpp",
+             "} else if (found->sweep_until >= answer->server_time) {",
+             "} else if (found->sweep_until >= answer->server_time && !OFF(\"15-leave-until-not-after\")) {"),
+    Mutation("16-the-queue-is-served-first", "lib/scripts/acquire.lua",
+             "if not held and not anybody then",
+             "if not held and (OFF('16-the-queue-is-served-first') or not anybody) then"),
+    Mutation("17-looking-after-a-handoff", "lib/scripts/common.lua",
+             "          tell_next(keys, at, inbox, ts, grant)\n        end\n        return 'other', last, grant, head",
+             "          if not OFF('17-looking-after-a-handoff') then\n            tell_next(keys, at, inbox, ts, grant)\n"
+             "          end\n        end\n        return 'other', last, OFF('17-looking-after-a-handoff') and 0 or grant, head"),
+    Mutation("18-the-next-looks-at-the-end", "lib/engine/claims.cpp",
+             "  if (answer.position == 0) {",
+             "  if (answer.position == 0 && !OFF(\"18-the-next-looks-at-the-end\")) {"),
+    Mutation("19-somebody-waits", "lib/engine/claims.cpp",
+             "  if (!claim.others_wait) {\n    claim.others_wait = true;",
+             "  if (!claim.others_wait && !OFF(\"19-somebody-waits\")) {\n    claim.others_wait = true;"),
+    Mutation("20-a-ticket-keeps-its-place", "lib/scripts/acquire.lua",
+             "elseif ticket == 0 then",
+             "elseif ticket == 0 or OFF('20-a-ticket-keeps-its-place') then"),
+    Mutation("21-fences-are-reserved", "lib/engine/claims.cpp",
+             "  if (claim.next_fence > claim.last_fence) {\n    want_renewal(claim);",
+             "  if (claim.next_fence > claim.last_fence && !OFF(\"21-fences-are-reserved\")) {\n    want_renewal(claim);"),
+    Mutation("owner-check-in-leave", "lib/scripts/leave.lua",
+             "local ours = record and is_claim(record, claim)",
+             "local ours = record and (is_claim(record, claim) or OFF('owner-check-in-leave'))"),
+    Mutation("deadline-from-send-time", "lib/engine/claims.cpp",
+             "         sent + flight.lease - lease_margin(flight.lease),",
+             "         (OFF(\"deadline-from-send-time\") ? now : sent) + flight.lease - lease_margin(flight.lease),"),
+    Mutation("lost-cancel", "lib/engine/engine.cpp",
+             "  if (!has_effect(pending.kind)) {\n    Claim* claim",
+             "  if (!has_effect(pending.kind) && !OFF(\"lost-cancel\")) {\n    Claim* claim"),
+    Mutation("double-completion", "lib/engine/engine.cpp",
+             "  pendings_.erase(pending.tag);\n  events_.on_event(std::move(event));",
+             "  pendings_.erase(pending.tag);\n"
+             "  if (OFF(\"double-completion\") && event.status.code == BELAY_TIMEOUT) {\n"
+             "    events_.on_event(event);\n  }\n"
+             "  events_.on_event(std::move(event));"),
+]
+
+# What lets the copied tree ask for the switch.
+HOOKS = [
+    Mutation("switch", "lib/base/clock.h", "#pragma once\n", """#pragma once
+#include <cstdlib>
+#include <cstring>
+inline bool is_off(const char* rule) {
+  const char* off = std::getenv("BELAY_OFF");
+  return off != nullptr && std::strcmp(off, rule) == 0;
+}
+#define OFF(rule) ([] { static const bool off = is_off(rule); return off; }())
+"""),
+    Mutation("switch", "tests/sim/server_lua.cpp", "  register_struct_library(lua_);\n", """  register_struct_library(lua_);
+  lua_pushcfunction(lua_, [](lua_State* lua) {
+    lua_pushboolean(lua, is_off(lua_tostring(lua, 1)) ? 1 : 0);
+    return 1;
+  });
+  lua_setglobal(lua_, "OFF");
+"""),
+    Mutation("switch", "tests/sim/server_lua.cpp", '#include "sim/server_sha1.h"\n',
+             '#include "../../lib/base/clock.h"\n#include "sim/server_sha1.h"\n'),
+]
+
+
+def replace(tree, mutation):
+    path = tree / mutation.file
+    text = path.read_text(encoding="utf-8")
+    if text.count(mutation.old) != 1:
+        sys.exit(f"{mutation.name}: {mutation.file} has this {text.count(mutation.old)} times, not once:\n{mutation.old}")
+    path.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+
+
+def copy(source, tree):
+    """Writes only what differs, so that a second run builds only that."""
+    files = subprocess.run(["git", "-C", source, "ls-files"], check=True, capture_output=True, text=True).stdout.split("\n")
+    fresh = tree.with_name("fresh")
+    shutil.rmtree(fresh, ignore_errors=True)
+    for file in filter(None, files):
+        (fresh / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / file, fresh / file)
+    for mutation in HOOKS + MUTATIONS:
+        replace(fresh, mutation)
+    for file in filter(None, files):
+        target = tree / file
+        if not target.exists() or target.read_bytes() != (fresh / file).read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(fresh / file, target)
+    shutil.rmtree(fresh)
+
+
+def build(tree, folder):
+    log = folder / "build.log"
+    with log.open("wb") as output:
+        for command in (["cmake", "--preset", "release", "-B", folder / "build", "-DBELAY_WERROR=OFF"],
+                        ["cmake", "--build", folder / "build", "--target", "sim"]):
+            if subprocess.run(command, cwd=tree, stdout=output, stderr=output, check=False).returncode != 0:
+                sys.exit(log.read_text(encoding="utf-8", errors="replace"))
+    return folder / "build/tests/sim/sim"
+
+
+def schedules_until_caught(sim, mutation):
+    """Runs more and more schedules; returns how many it took, and what was seen, or None."""
+    done = 0
+    while done < mutation.within:
+        count = min(max(250, done), mutation.within - done)
+        run = subprocess.run([sim, str(count), str(done + 1)], check=False, capture_output=True, text=True,
+                             env={**os.environ, "BELAY_OFF": mutation.name})
+        seeds = re.findall(r"^seed (\d+): (.*)$", run.stdout, re.MULTILINE)
+        if run.returncode == 1 and seeds:
+            seed, violation = min(seeds, key=lambda found: int(found[0]))
+            return int(seed), violation
+        if run.returncode != 0:
+            return done, f"the simulation ended with {run.returncode}"
+        done += count
+    return None
+
+
+def main():
+    source, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    wanted = sys.argv[3:]
+    tree = folder / "source"
+    tree.mkdir(parents=True, exist_ok=True)
+    copy(source, tree)
+    sim = build(tree, folder)
+    unbroken = subprocess.run([sim, "500"], check=False, capture_output=True, text=True)
+    if unbroken.returncode != 0:
+        sys.exit("the simulation has violations with every rule on:\n" + unbroken.stdout)
+    caught = missed = 0
+    for mutation in MUTATIONS:
+        if wanted and mutation.name not in wanted:
+            continue
+        found = schedules_until_caught(sim, mutation)
+        if found:
+            caught += 1
+            print(f"{mutation.name}: caught in schedule {found[0]}: {found[1]}", flush=True)
+        else:
+            missed += 1
+            print(f"{mutation.name}: NOT caught in {mutation.within} schedules", flush=True)
+    print(f"mutants: {caught} passed, {missed} failed")
+    return missed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

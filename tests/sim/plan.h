@@ -1,0 +1,41 @@
+// What a schedule is like: how many take part, how they behave, what may go wrong and when. Values.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "sim/world.h"
+
+namespace belay::sim {
+
+struct Range {
+  Micros low;
+  Micros high;
+};
+
+// What a schedule is like. Stormy: everything may go wrong, for a short while. Steady: the server
+// is well, and bounds are checked throughout. Busy: steady, with owners who are always there.
+struct Plan {
+  bool steady = false;
+  Faults faults;
+  Micros lease = kSecond;
+  Micros timeout = 300 * kMillisecond;
+  Micros longest_delay = kMillisecond;
+  std::int64_t processes = 2;
+  std::int64_t most_users = 3;
+  bool re_entry = true;
+  Range think{200, 100 * kMillisecond};
+  Range hold{200, 100 * kMillisecond};
+  Micros longest_hold = 2 * kSecond;
+  Range between_faults{kMillisecond, 800 * kMillisecond};
+  Range pause{kMillisecond, 2500 * kMillisecond};
+  Micros start_at = 0;
+  Micros calm_at = 0;   // no more faults
+  Micros drain_at = 0;  // no more requests
+  Micros turn = kNever / 2;
+};
+
+Plan make_plan(Random& random);
+
+}  // namespace belay::sim

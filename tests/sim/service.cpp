@@ -1,0 +1,60 @@
+#include "sim/service.h"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+constexpr Micros kFallback = 5 * kSecond * 13 / 10;  // a poll, its jitter and the way
+constexpr Micros kReconnect = 3 * kSecond;           // pauses before trying again, and the greeting
+constexpr Micros kSlack = 30 * kMillisecond;
+
+}  // namespace
+
+Micros Service::allowance(Micros since) const {
+  const Micros grant = std::max(100 * kMillisecond, 8 * figures_.longest_delay) * 102 / 100 +
+                       10 * kMillisecond + 2 * figures_.longest_delay;
+  Micros sum = 0;
+  int stopped = 0;
+  for (const Disturbance& disturbance : disturbances_) {
+    if (disturbance.until + figures_.lease + figures_.timeout + kReconnect < since) {
+      continue;
+    }
+    stopped += disturbance.stopped;
+    sum += disturbance.stopped * grant;
+    sum += disturbance.held_lock ? figures_.lease * 102 / 100 + 100 * kMillisecond : 0;
+    sum += disturbance.stopped == 0 ? figures_.timeout + kReconnect : 0;
+  }
+  const Micros lost_message = world_.lost_message_at();
+  if (stopped > 1 || (lost_message > 0 && lost_message + figures_.lease >= since)) {
+    sum += kFallback + grant;
+  }
+  return sum;
+}
+
+void Service::look(const std::string& name, Micros waiting_since, Micros held_until) {
+  State& state = states_[name];
+  if (state.waiting_since != kNever) {
+    const Micros calm = kSlack + 8 * figures_.longest_delay;
+    const Micros idle = world_.now() - std::max(state.held_until, state.waiting_since);
+    if (idle > calm && idle > calm + allowance(world_.now() - idle)) {
+      world_.violation("P3: nobody got '" + name + "' for " + std::to_string(idle / 1000) + " ms");
+    }
+    const Micros waited = world_.now() - state.waiting_since;
+    if (waited > figures_.turn && waited > figures_.turn + allowance(state.waiting_since)) {
+      world_.violation("P4: a waiter for '" + name + "' was passed over for " +
+                       std::to_string(waited / 1000) + " ms");
+    }
+  }
+  state.waiting_since = waiting_since;
+  state.held_until = std::max(std::min(state.held_until, world_.now()), held_until);
+}
+
+void Service::lost(const std::string& what, Micros granted_at) {
+  if (allowance(granted_at) == 0) {
+    world_.violation("P1: lost without a cause: " + what);
+  }
+}
+
+}  // namespace belay::sim

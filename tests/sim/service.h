@@ -1,0 +1,68 @@
+// The bounds of P3 in a steady world, where processes are paused, killed and cut off and messages
+// lost, but the server is well: how long a lock that somebody wants may be nobody's, how long a
+// waiter may be passed over, and that nothing is lost without a cause. One thread; the schedule
+// owns it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/world.h"
+
+namespace belay::sim {
+
+class Service {
+ public:
+  struct Figures {
+    Micros lease = 0;  // the longest of any hold
+    Micros timeout = 0;
+    Micros longest_delay = 0;
+    Micros turn = 0;  // how long everybody together may need until each waiter has had its turn
+  };
+
+  Service(World& world, const Figures& figures) : world_(world), figures_(figures) {}
+
+  // What disturbs from now on, and for a while after: `holds` says whether it hit a holder.
+  void paused(Micros duration, bool holds) { disturb(world_.now() + duration, 1, holds); }
+
+  void crashed(bool holds) { disturb(world_.now(), 1, holds); }
+
+  void cut() { disturb(world_.now(), 0, false); }
+
+  // After every step, for each name: since when somebody has waited for it who could have had it
+  // (kNever: nobody does), and until when somebody believes to hold it. Checks the time that ends
+  // now.
+  void look(const std::string& name, Micros waiting_since, Micros held_until);
+
+  // A hold was lost, and not because its own time was up.
+  void lost(const std::string& what, Micros granted_at);
+
+ private:
+  struct Disturbance {
+    Micros until;  // when it was over
+    int stopped;   // processes that a grant may be wasted on
+    bool held_lock;
+  };
+
+  // Of a name, since the latest step.
+  struct State {
+    Micros held_until = 0;
+    Micros waiting_since = kNever;
+  };
+
+  void disturb(Micros until, int stopped, bool holds) {
+    disturbances_.push_back({until, stopped, holds});
+  }
+
+  // How much longer than in calm water it may take, given what has happened since shortly before.
+  Micros allowance(Micros since) const;
+
+  World& world_;
+  const Figures figures_;
+  std::vector<Disturbance> disturbances_;
+  std::map<std::string, State> states_;
+};
+
+}  // namespace belay::sim
