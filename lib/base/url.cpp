@@ -124,18 +124,17 @@ Status read_database(std::string_view url, std::string_view digits, ServerAddres
 // ?db=n, the only parameter there is.
 Status read_query(std::string_view url, std::string_view query, bool takes_db,
                   ServerAddress* server) {
-  if (takes_db && query.starts_with("db=")) {
-    return read_database(url, query.substr(3), server);
-  }
   if (query.find('@') != std::string_view::npos) {
     return malformed(url, "a '?' in the user or password must be percent-encoded");
+  }
+  if (takes_db && query.starts_with("db=")) {
+    return read_database(url, query.substr(3), server);
   }
   return malformed(url,
                    "unknown parameter '" + std::string(query.substr(0, query.find('='))) + "'");
 }
 
 Status parse_redis(std::string_view url, std::string_view rest, ServerAddress* server) {
-  std::string_view query;
   const std::size_t mark = rest.find('?');
   if (mark != std::string_view::npos) {
     return read_query(url, rest.substr(mark + 1), false, server);
@@ -183,7 +182,7 @@ std::string redacted_url(std::string_view url) {
     return std::string(url);
   }
   const std::size_t colon = url.find("://");
-  const std::size_t start = colon == std::string_view::npos || colon + 3 > at ? 0 : colon + 3;
+  const std::size_t start = colon < url.find('@') ? colon + 3 : 0;
   return std::string(url.substr(0, start)) + "***" + std::string(url.substr(at));
 }
 

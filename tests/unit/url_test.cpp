@@ -78,7 +78,8 @@ TEST(Url, RefusesWhatIsNotSupportedYetByItsName) {
 TEST(Url, HidesTheUserinfoInEveryMessage) {
   for (const char* url :
        {"redis://me:secret@h:0", "rediss://me:secret@h", "unix://me:secret@x",
-        "redis://me:sec?ret@h:0", "unix://me:sec?ret@/x", "me:secret@redis://h", "me:secret@h"}) {
+        "redis://me:sec?ret@h:0", "unix://me:sec?ret@/x", "unix://me:sec?db=ret@/x",
+        "me:secret@redis://h", "me:secret@h", "me@sec://ret@h"}) {
     EXPECT_EQ(bad(url).message.find("sec"), std::string::npos) << bad(url).message;
     EXPECT_EQ(bad(url).message.find("ret"), std::string::npos) << bad(url).message;
   }
