@@ -11,6 +11,10 @@
 
 namespace belay {
 
+// `text` as one line for people: control bytes as \xNN, and cut where it is longer than any that we
+// mean to write. Servers and callers have their words and names in it.
+std::string one_line(std::string text);
+
 struct [[nodiscard]] Status {
   std::int32_t code = BELAY_OK;
   std::string message;
@@ -20,7 +24,8 @@ struct [[nodiscard]] Status {
 
   explicit Status(std::int32_t status) : code(status) {}
 
-  Status(std::int32_t status, std::string text) : code(status), message(std::move(text)) {}
+  Status(std::int32_t status, std::string text)
+      : code(status), message(one_line(std::move(text))) {}
 
   [[nodiscard]] bool ok() const { return code == BELAY_OK; }
 };

@@ -1,4 +1,4 @@
-// Globs, packing, random numbers.
+// Globs, packing, random numbers, messages.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -6,6 +6,7 @@
 #include "base/glob.h"
 #include "base/packing.h"
 #include "base/random.h"
+#include "base/status.h"
 
 namespace belay {
 namespace {
@@ -60,6 +61,18 @@ TEST(Packing, SaysWhenBytesAreMissingOrNoNumber) {
   Unpacker nan(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff", 8));
   EXPECT_EQ(nan.number(), 0);
   EXPECT_FALSE(nan.complete());
+}
+
+TEST(Status, SaysWhatItSaysInOneLine) {
+  EXPECT_EQ(Status(BELAY_SERVER_ERROR, "a\nb\x1b[31m\x7f").message, "a\\x0ab\\x1b[31m\\x7f");
+  EXPECT_EQ(Status(BELAY_SERVER_ERROR, "caf\xc3\xa9").message, "caf\xc3\xa9");
+}
+
+TEST(Status, CutsWordsThatHaveNoEnd) {
+  const std::string words(1 << 20, 'x');
+  const std::string message = Status(BELAY_SERVER_ERROR, words).message;
+  EXPECT_LT(message.size(), 8192U);
+  EXPECT_TRUE(message.ends_with("x..."));
 }
 
 TEST(Random, GivesIdsOf22CharactersThatDiffer) {
