@@ -13,6 +13,7 @@ constexpr Micros kFirstBackoff = 10 * kMillisecond;
 constexpr Micros kLastBackoff = 2 * kSecond;
 constexpr int kBackoffDoublings = 8;  // 10 ms doubled eight times is beyond the last
 constexpr std::string_view kOldestServer = "6.2";
+constexpr std::int64_t kLargestPart = 999;  // of a version
 
 // "7.0.15" -> 7000015, to compare.
 std::int64_t version_number(std::string_view text) {
@@ -21,7 +22,7 @@ std::int64_t version_number(std::string_view text) {
   int parts = 0;
   for (std::size_t i = 0; i <= text.size() && parts < 3; ++i) {
     if (i < text.size() && text[i] >= '0' && text[i] <= '9') {
-      part = part * 10 + (text[i] - '0');
+      part = std::min(part * 10 + (text[i] - '0'), kLargestPart);
     } else {
       number = number * 1000 + part;
       part = 0;
@@ -53,8 +54,15 @@ std::string_view line_of(std::string_view info, std::string_view name) {
   return rest.substr(0, rest.find_first_of("\r\n"));
 }
 
+// Of a reply to TIME; 0 where it is none, or none that our messages can carry.
 Micros time_of(Reply reply) {
-  return reply.size() == 2 ? reply.at(0).integer() * kSecond + reply.at(1).integer() : 0;
+  if (reply.size() != 2) {
+    return 0;
+  }
+  const std::int64_t seconds = reply.at(0).integer();
+  const std::int64_t micros = reply.at(1).integer();
+  const bool sane = seconds >= 0 && seconds < kMaxId / kSecond && micros >= 0 && micros < kSecond;
+  return sane ? seconds * kSecond + micros : 0;
 }
 
 }  // namespace
@@ -123,8 +131,8 @@ void Node::fail(const Status& why, Micros now) {
   const bool was_up = up();
   link_.close();
   in_flight_.clear();
-  if (connection_id_ != 0) {
-    old_ids_.push_back(std::exchange(connection_id_, 0));
+  if (was_up && connection_id_ != 0) {  // one that never came up carried nothing of the engine's
+    old_ids_.push_back(connection_id_);
   }
   if (log_.enabled(BELAY_LOG_WARNING) && (was_up || why.message != trouble_.message)) {
     log_.write(BELAY_LOG_WARNING, why.message);
@@ -290,8 +298,8 @@ bool Node::on_command_reply(const Sent& sent, Reply reply, Micros now) {
   }
   failures_ = 0;
   if (sent.step == Step::kClock) {
-    if (const Micros time = time_of(reply); time > 0) {
-      clock_.sample(time, sent.at, now);
+    if (!on_time(reply, sent.at, now)) {
+      return false;
     }
     events_->on_node_clock(*this, now);
   } else if (sent.step == Step::kWatch) {
@@ -359,12 +367,7 @@ bool Node::on_greeting(Step step, Reply reply, Micros sent, Micros now) {
       warn_of_eviction(reply.text());
       break;
     case Step::kTime:
-      if (const Micros time = time_of(reply); time > 0) {
-        clock_.sample(time, sent, now);
-        return finish_greeting(now);
-      }
-      status = refusal("TIME", reply.is_error() ? reply.text() : "ERR no time in the reply");
-      break;
+      return on_time(reply, sent, now) && finish_greeting(now);
     case Step::kKill:
       ghosts_ = ghosts_ || reply.is_error();
       if (in_flight_.empty()) {
@@ -378,6 +381,18 @@ bool Node::on_greeting(Step step, Reply reply, Micros sent, Micros now) {
     fail(status, now);
     return false;
   }
+  return true;
+}
+
+// Without the server's time nothing can be acquired: a connection that does not tell it is of no
+// use.
+bool Node::on_time(Reply reply, Micros sent, Micros now) {
+  const Micros time = time_of(reply);
+  if (time == 0) {
+    fail(refusal("TIME", reply.is_error() ? reply.text() : "ERR no time in the reply"), now);
+    return false;
+  }
+  clock_.sample(time, sent, now);
   return true;
 }
 

@@ -118,6 +118,7 @@ class Node {
   void on_invalidated(Reply keys, Micros now);
   bool on_greeting(Step step, Reply reply, Micros sent, Micros now);
   Status check_server(Reply hello) const;
+  bool on_time(Reply reply, Micros sent, Micros now);
   void read_info(std::string_view info);
   void warn_of_eviction(std::string_view info) const;
   bool finish_greeting(Micros now);

@@ -232,6 +232,54 @@ TEST_F(NodeTest, RefusesAnArrayHeaderThatAsksForGigabytes) {
   EXPECT_FALSE(node.up());
 }
 
+TEST_F(NodeTest, ReadsAVersionOfManyDigits) {
+  greet("99999999999999999999.99999999999999999999.1");
+  EXPECT_TRUE(node.up());
+}
+
+TEST_F(NodeTest, DropsAConnectionThatTellsNoTime) {
+  int run = 0;
+  for (const char* time : {"+OK\r\n", "*2\r\n:9223372036854775807\r\n:0\r\n",
+                           "*2\r\n:1\r\n:9223372036854775807\r\n", "*2\r\n:-5\r\n:0\r\n"}) {
+    greet("7.0.15", "run" + std::to_string(++run));
+    ASSERT_TRUE(node.up());
+    node.refresh_clock(now);
+    answer(time);
+    EXPECT_EQ(heard.down, run) << time;
+    EXPECT_NE(node.trouble().message.find("no time in the reply"), std::string::npos);
+    wait_for_reconnect();
+  }
+  EXPECT_EQ(heard.clock, 0);
+}
+
+TEST_F(NodeTest, SaysInOneLineWhatTheServerSaid) {
+  node.on_timer(now);
+  node.on_link_open(now);
+  answer("-ERR \x1b[2Jgone\x07\r\n");
+  EXPECT_NE(node.trouble().message.find("ERR \\x1b[2Jgone\\x07"), std::string::npos);
+}
+
+// A server that lets nobody in may do so for months.
+TEST_F(NodeTest, RemembersNoConnectionThatNeverCameUp) {
+  greet();
+  node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now);
+  for (int i = 0; i < 10; ++i) {
+    wait_for_reconnect();
+    node.on_timer(now);
+    node.on_link_open(now);
+    answer("%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:" + std::to_string(100 + i) + "\r\n");
+    answer("-NOPERM no channel\r\n");
+    EXPECT_FALSE(node.up());
+  }
+  wait_for_reconnect();
+  link.sent.clear();
+  greet("7.0.15", "run1", 200);
+  EXPECT_TRUE(link.has_sent("KILL\r\n$2\r\nID\r\n$1\r\n5\r\n"));
+  EXPECT_FALSE(link.has_sent("$3\r\n10"));
+  answer(":1\r\n");
+  EXPECT_TRUE(node.up());
+}
+
 TEST_F(NodeTest, KillsItsOlderConnectionsBeforeItIsUpAgain) {
   greet();
   node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now);
