@@ -95,7 +95,7 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
   const std::optional<AcquireAnswer> answer = claim.primitive->read_acquire(reply);
   if (!answer) {
     if (current && claim.state == ClaimState::kAsking) {
-      on_acquire_error(claim, reply.text(), now);
+      on_acquire_error(claim, error_words(reply), now);
     }
     return;
   }
@@ -373,7 +373,7 @@ void Engine::on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Mic
   found->in_flight = false;
   const std::optional<LeaveAnswer> answer = claim.primitive->read_leave(reply);
   if (!answer) {
-    on_leave_error(claim, *found, reply.text(), now);
+    on_leave_error(claim, *found, error_words(reply), now);
     return;
   }
   claim.node->saw_time(answer->server_time, sent, now);

@@ -190,7 +190,7 @@ void Engine::on_hold_answer(Pending& pending, Reply reply, Micros sent, Micros n
   Claim& claim = *hold.claim;
   const std::optional<RenewAnswers> answers = claim.primitive->read_renew(reply);
   if (!answers || answers->claims.size() != 1) {
-    on_query_error(pending, reply.text(), now);
+    on_query_error(pending, error_words(reply), now);
     return;
   }
   claim.node->saw_time(answers->server_time, sent, now);

@@ -155,7 +155,7 @@ void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micr
       if (whole) {
         on_renewed(renewed, answers->claims[i], sent, now);
       } else {
-        on_renewal_error(claim, reply.text(), flight.renewed.size() == 1, now);
+        on_renewal_error(claim, error_words(reply), flight.renewed.size() == 1, now);
       }
     }
     settle(claim, now);

@@ -51,4 +51,8 @@ ServerError classify_error(std::string_view error) {
   return {Remedy::kGiveUp, BELAY_SERVER_ERROR};
 }
 
+std::string_view error_words(Reply reply) {
+  return reply.is_error() ? reply.text() : "ERR the reply is none of the script's";
+}
+
 }  // namespace belay

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "net/resp.h"
+
 namespace belay {
 
 enum class Remedy : std::uint8_t {
@@ -19,5 +21,9 @@ struct ServerError {
 };
 
 ServerError classify_error(std::string_view error);
+
+// The words of an error reply; of any other, which then is not what the script gives, that it is
+// not.
+std::string_view error_words(Reply reply);
 
 }  // namespace belay

@@ -75,5 +75,22 @@ TEST(ServerError, TellsWhatHelps) {
   EXPECT_EQ(classify_error("ERR anything else").status, BELAY_SERVER_ERROR);
 }
 
+TEST(ServerError, HasTheWordsOfAnErrorOnly) {
+  const auto words_of = [](std::string_view bytes) {
+    std::string words;
+    ReplyReader reader;
+    EXPECT_EQ(reader.feed(bytes,
+                          [&words](Reply reply) {
+                            words = error_words(reply);
+                            return true;
+                          }),
+              "");
+    return words;
+  };
+  EXPECT_EQ(words_of("-OOM no memory\r\n"), "OOM no memory");
+  EXPECT_EQ(words_of("$4\r\nBUSY\r\n"), "ERR the reply is none of the script's");
+  EXPECT_EQ(words_of("_\r\n"), "ERR the reply is none of the script's");
+}
+
 }  // namespace
 }  // namespace belay
