@@ -54,7 +54,9 @@ class Unpacker {
       complete_ = false;
       return 0;
     }
-    return static_cast<std::int64_t>(value);
+    const auto whole = static_cast<std::int64_t>(value);
+    complete_ = complete_ && static_cast<double>(whole) == value;
+    return whole;
   }
 
   std::string_view bytes(std::size_t size) {

@@ -11,7 +11,6 @@ namespace belay {
 namespace {
 
 constexpr Micros kMinGrant = 100 * kMillisecond;
-constexpr Micros kMaxGrant = 2 * kSecond;
 constexpr Micros kUsable = 200;  // a deadline nearer than this is as good as past
 constexpr Micros kFallbackPoll = 5 * kSecond;
 constexpr std::int64_t kUnhurried = 16;  // waiting clients up to which everybody polls at that pace

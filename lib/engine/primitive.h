@@ -34,6 +34,9 @@ struct AcquireArgs {
   std::size_t local_waiters = 0;
 };
 
+// The longest grant lease that anybody asks for.
+inline constexpr Micros kMaxGrant = 2 * kSecond;
+
 enum class AcquireCode : std::uint8_t {
   kGranted = 1,
   kQueued = 2,

@@ -20,6 +20,11 @@ std::string escaped(std::string_view name) {
   return text;
 }
 
+bool has_tag(std::string_view name) {
+  return hash_tag(name).size() != name.size();
+}
+
+// The name without a tag that was escaped so.
 std::optional<std::string> unescaped(std::string_view text) {
   std::string name;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -37,11 +42,7 @@ std::optional<std::string> unescaped(std::string_view text) {
     name.push_back(code == "%25" ? '%' : '}');
     i += 2;
   }
-  return name;
-}
-
-bool has_tag(std::string_view name) {
-  return hash_tag(name).size() != name.size();
+  return has_tag(name) ? std::nullopt : std::optional(std::move(name));
 }
 
 }  // namespace

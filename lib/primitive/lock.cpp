@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/config.h"
 #include "base/packing.h"
 #include "primitive/keys.h"
 #include "route/slot.h"
@@ -54,11 +55,22 @@ std::optional<Member> read_holder(std::string_view record, Micros server_time) {
   return member;
 }
 
+// Fences are ids: a number beyond them is none that a script gave out.
+bool is_fence_range(std::int64_t fence, std::int64_t last) {
+  return fence >= 1 && fence <= last && last <= kMaxId;
+}
+
+// A whole number that a script can have meant; none otherwise.
+std::optional<std::int64_t> count_of(Reply reply) {
+  const std::int64_t count = reply.integer();
+  return count >= 0 && count <= kMaxId ? std::optional(count) : std::nullopt;
+}
+
 Member read_waiter(Reply client, Reply ticket, Reply entry, Micros server_time) {
   Member member;
   member.role = BELAY_ROLE_WAITER;
   member.client = client.text();
-  member.since_ms = to_ms(server_time - ticket.integer());
+  member.since_ms = to_ms(server_time - count_of(ticket).value_or(server_time));
   if (entry.text().size() > kEntryHeader) {
     read_info(entry.text().substr(kEntryHeader), &member);
   }
@@ -67,7 +79,7 @@ Member read_waiter(Reply client, Reply ticket, Reply entry, Micros server_time) 
 
 // What replies of inspect and break begin with: server time, a record; a third field follows.
 std::optional<Inspection> read_inspection(Reply reply) {
-  if (reply.size() < 3) {
+  if (reply.size() < 3 || !count_of(reply.at(2))) {
     return std::nullopt;
   }
   Inspection inspection;
@@ -140,6 +152,7 @@ Command LockPrimitive::force(const Resource& resource, std::int64_t fence,
 std::optional<AcquireAnswer> LockPrimitive::read_acquire(Reply reply) const {
   Unpacker fields(reply.text());
   AcquireAnswer answer;
+  bool sound = true;
   const std::uint8_t code = fields.u8();
   answer.code = static_cast<AcquireCode>(code);
   answer.server_time = fields.number();
@@ -147,16 +160,18 @@ std::optional<AcquireAnswer> LockPrimitive::read_acquire(Reply reply) const {
     answer.fence = fields.number();
     answer.last_fence = fields.number();
     answer.others_wait = fields.u8() != 0;
+    sound = is_fence_range(answer.fence, answer.last_fence);
   } else if (answer.code == AcquireCode::kQueued) {
     answer.position = fields.number();
     answer.remaining = fields.number();
     answer.ticket = fields.number();
     answer.highest_fence = fields.number();
     answer.handed = fields.number();
+    sound = answer.highest_fence <= kMaxId && answer.handed <= kMaxGrant;
   } else if (answer.code == AcquireCode::kBusy) {
     answer.remaining = fields.number();
   }
-  if (!fields.complete() || code < 1 || code > 6) {
+  if (!fields.complete() || !sound || code < 1 || code > 6) {
     return std::nullopt;
   }
   return answer;
@@ -169,7 +184,7 @@ std::optional<LeaveAnswer> LockPrimitive::read_leave(Reply reply) const {
   answer.code = static_cast<LeaveCode>(code);
   answer.server_time = fields.number();
   answer.handed = fields.number();
-  if (!fields.complete() || code < 1 || code > 3) {
+  if (!fields.complete() || answer.handed > kMaxGrant || code < 1 || code > 3) {
     return std::nullopt;
   }
   return answer;
@@ -181,9 +196,13 @@ std::optional<RenewAnswers> LockPrimitive::read_renew(Reply reply) const {
   answers.server_time = fields.number();
   while (fields.complete() && !fields.rest().empty()) {
     RenewAnswer answer;
-    answer.code = static_cast<RenewCode>(fields.u8());
+    const std::uint8_t code = fields.u8();
+    answer.code = static_cast<RenewCode>(code);
     answer.last_fence = fields.number();
     answer.others_wait = fields.u8() != 0;
+    if (code < 1 || code > 3 || answer.last_fence > kMaxId) {
+      return std::nullopt;
+    }
     answers.claims.push_back(answer);
   }
   if (!fields.complete()) {
@@ -215,6 +234,7 @@ std::optional<Inspection> LockPrimitive::read_force(Reply reply) const {
 std::optional<Message> LockPrimitive::read_message(std::string_view payload) const {
   Unpacker fields(payload);
   Message message;
+  bool sound = true;
   const std::uint8_t kind = fields.u8();
   message.kind = static_cast<MessageKind>(kind);
   message.epoch = fields.number();
@@ -225,6 +245,7 @@ std::optional<Message> LockPrimitive::read_message(std::string_view payload) con
     message.last_fence = fields.number();
     message.grant_lease = fields.number();
     message.others_wait = fields.u8() != 0;
+    sound = is_fence_range(message.fence, message.last_fence) && message.grant_lease <= kMaxGrant;
   } else if (message.kind == MessageKind::kNext) {
     message.look_in = fields.number();
   } else if (message.kind == MessageKind::kBroken) {
@@ -235,7 +256,7 @@ std::optional<Message> LockPrimitive::read_message(std::string_view payload) con
     key = fields.rest();
   }
   const std::optional<std::string> name = name_of_key(key);
-  if (!fields.complete() || kind < 1 || kind > 5 || !name) {
+  if (!fields.complete() || !sound || kind < 1 || kind > 5 || !name) {
     return std::nullopt;
   }
   message.name = *name;

@@ -63,6 +63,12 @@ TEST(Packing, SaysWhenBytesAreMissingOrNoNumber) {
   EXPECT_FALSE(nan.complete());
 }
 
+TEST(Packing, TakesNoFractionForANumber) {
+  Unpacker fraction(std::string_view("\0\0\0\0\0\0\xf8\x3f", 8));  // 1.5
+  EXPECT_EQ(fraction.number(), 1);
+  EXPECT_FALSE(fraction.complete());
+}
+
 TEST(Status, SaysWhatItSaysInOneLine) {
   EXPECT_EQ(Status(BELAY_SERVER_ERROR, "a\nb\x1b[31m\x7f").message, "a\\x0ab\\x1b[31m\\x7f");
   EXPECT_EQ(Status(BELAY_SERVER_ERROR, "caf\xc3\xa9").message, "caf\xc3\xa9");

@@ -1,8 +1,10 @@
 // Names to keys and back; what is read out of replies and messages.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
+#include "base/config.h"
 #include "base/packing.h"
 #include "primitive/keys.h"
 #include "primitive/lock.h"
@@ -52,7 +54,7 @@ TEST(Keys, KeepAValidHashTag) {
 
 TEST(Keys, OfOthersAreNoNames) {
   for (const char* key : {"belay:r", "belay:r:{}", "belay:q:{a}", "other:r:{a}", "belay:r:{a%zz}",
-                          "belay:r=plain", "belay:r:{a}b}"}) {
+                          "belay:r=plain", "belay:r:{a}b}", "belay:r:{{a%7D}"}) {
     EXPECT_EQ(name_of("belay:", 'r', key), std::nullopt) << key;
   }
 }
@@ -95,6 +97,85 @@ TEST(Message, ThatIsCutShortOrForeignIsNone) {
   }
   EXPECT_FALSE(
       lock().read_message(Packer().u8(9).number(5).number(1000).bytes("belay:r:{a}").take()));
+}
+
+TEST(Message, ThatGrantsWhatNoScriptGivesOutIsNone) {
+  const auto grants = [](std::int64_t fence, std::int64_t last, Micros lease) {
+    return lock()
+        .read_message(Packer()
+                          .u8(1)
+                          .number(5)
+                          .number(1000)
+                          .number(fence)
+                          .number(last)
+                          .number(lease)
+                          .u8(0)
+                          .bytes("belay:r:{a}")
+                          .take())
+        .has_value();
+  };
+  EXPECT_TRUE(grants(77, 85, kMaxGrant));
+  EXPECT_FALSE(grants(77, 85, kMaxGrant + 1));
+  EXPECT_FALSE(grants(0, 8, 1000));
+  EXPECT_FALSE(grants(-3, 8, 1000));
+  EXPECT_FALSE(grants(77, 76, 1000));
+  EXPECT_FALSE(grants(77, kMaxId + 1, 1000));
+}
+
+// Gives `read` the reply that the bytes are.
+void with_reply(std::string_view bytes, const std::function<void(Reply)>& read) {
+  int replies = 0;
+  ReplyReader reader;
+  EXPECT_EQ(reader.feed(bytes,
+                        [&](Reply reply) {
+                          ++replies;
+                          read(reply);
+                          return true;
+                        }),
+            "");
+  EXPECT_EQ(replies, 1);
+}
+
+std::string bulk(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+TEST(Acquire, IsNotGrantedByAnAnswerWithoutAFence) {
+  const auto granted = [](std::int64_t fence, std::int64_t last) {
+    bool read = false;
+    with_reply(bulk(Packer().u8(1).number(1000).number(fence).number(last).u8(0).take()),
+               [&](Reply reply) { read = lock().read_acquire(reply).has_value(); });
+    return read;
+  };
+  EXPECT_TRUE(granted(1, 9));
+  EXPECT_TRUE(granted(kMaxId, kMaxId));
+  EXPECT_FALSE(granted(0, 8));
+  EXPECT_FALSE(granted(-1, 8));
+  EXPECT_FALSE(granted(9, 8));
+  EXPECT_FALSE(granted(1, kMaxId + 1));
+}
+
+TEST(Renew, ReadsNoCodeThatThereIsNot) {
+  for (const std::uint64_t code : {0, 4, 255}) {
+    with_reply(bulk(Packer().number(1000).u8(code).number(8).u8(0).take()),
+               [](Reply reply) { EXPECT_FALSE(lock().read_renew(reply)); });
+  }
+  with_reply(bulk(Packer().number(1000).u8(1).number(kMaxId + 1).u8(0).take()),
+             [](Reply reply) { EXPECT_FALSE(lock().read_renew(reply)); });
+}
+
+TEST(Inspect, TakesNoNumbersBeyondAllMeasure) {
+  const std::string time = bulk(Packer().number(1'000'000).take());
+  for (const char* total : {":-1\r\n", ":9223372036854775807\r\n"}) {
+    with_reply("*3\r\n" + time + "$0\r\n\r\n" + total,
+               [](Reply reply) { EXPECT_FALSE(lock().read_inspect(reply)); });
+  }
+  const std::string waiter = bulk("client") + bulk("-9223372036854775808") + bulk("");
+  with_reply("*6\r\n" + time + "$0\r\n\r\n:1\r\n" + waiter, [](Reply reply) {
+    const std::optional<Inspection> inspection = lock().read_inspect(reply);
+    ASSERT_TRUE(inspection);
+    EXPECT_EQ(inspection->members.at(0).since_ms, 0);
+  });
 }
 
 TEST(Scan, EscapesThePrefix) {
