@@ -4,15 +4,18 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 namespace belay {
 
 namespace {
 
 // The largest reply that we ask for lists some thousand names of 1 KB. A server that sends more is
-// not ours: hiredis would reserve whatever an array's header asks for.
-constexpr long long kMaxElements = 20'000;
-constexpr std::size_t kMaxReplySize = 64U << 20U;
+// not ours: hiredis would reserve whatever an array's header asks for, free by recursion what is
+// nested without end, and look through a line without end again with each part of it.
+constexpr long long kMaxElements = 20'000;  // of a reply, all its arrays together
+constexpr int kMaxDepth = 8;
+constexpr std::size_t kMaxReplySize = 8U << 20U;
 constexpr std::size_t kIdleBuffer = 64U << 10U;
 
 bool has_elements(int type) {
@@ -25,14 +28,46 @@ bool has_text(int type) {
          type == REDIS_REPLY_VERB || type == REDIS_REPLY_BIGNUM || type == REDIS_REPLY_DOUBLE;
 }
 
-redisReader* new_reader() {
+using CreateArray = void* (*)(const redisReadTask*, std::size_t);
+CreateArray create_any_array = nullptr;  // hiredis's own
+
+// An array within the limits; none ends the reading. The count of elements so far is the reader's.
+void* create_array(const redisReadTask* task, std::size_t elements) {
+  auto* const total = static_cast<std::size_t*>(task->privdata);
+  *total += elements;
+  int depth = 0;
+  for (const redisReadTask* above = task->parent; above != nullptr; above = above->parent) {
+    ++depth;
+  }
+  const bool within = depth < kMaxDepth && *total <= kMaxElements;
+  return within ? create_any_array(task, elements) : nullptr;
+}
+
+// hiredis's functions that make replies, but for arrays.
+redisReplyObjectFunctions* functions_of(const redisReader& reader) {
+  static redisReplyObjectFunctions functions = [&reader] {
+    redisReplyObjectFunctions bounded = *reader.fn;
+    create_any_array = std::exchange(bounded.createArray, create_array);
+    return bounded;
+  }();
+  return &functions;
+}
+
+redisReader* new_reader(std::size_t* elements) {
   redisReader* reader = redisReaderCreate();
   if (reader == nullptr) {
     std::abort();  // out of memory terminates
   }
+  *elements = 0;
+  reader->privdata = elements;
+  reader->fn = functions_of(*reader);
   reader->maxelements = kMaxElements;
   reader->maxbuf = kIdleBuffer;
   return reader;
+}
+
+std::string error_of(const redisReader& reader) {
+  return reader.err == REDIS_ERR_OOM ? "a reply has too many elements or levels" : reader.errstr;
 }
 
 }  // namespace
@@ -98,7 +133,7 @@ void append_command(const std::vector<std::string_view>& argv, std::string* out)
   redisFreeCommand(bytes);
 }
 
-ReplyReader::ReplyReader() : reader_(new_reader()) {}
+ReplyReader::ReplyReader() : reader_(new_reader(&elements_)) {}
 
 ReplyReader::~ReplyReader() {
   redisReaderFree(reader_);
@@ -106,24 +141,25 @@ ReplyReader::~ReplyReader() {
 
 void ReplyReader::reset() {
   redisReaderFree(reader_);
-  reader_ = new_reader();
+  reader_ = new_reader(&elements_);
   unread_ = 0;
 }
 
 std::string ReplyReader::feed(std::string_view bytes, const std::function<bool(Reply)>& on_reply) {
   unread_ += bytes.size();
   if (redisReaderFeed(reader_, bytes.data(), bytes.size()) != REDIS_OK) {
-    return reader_->errstr;
+    return error_of(*reader_);
   }
   while (true) {
     void* reply = nullptr;
     if (redisReaderGetReply(reader_, &reply) != REDIS_OK) {
-      return reader_->errstr;
+      return error_of(*reader_);
     }
     if (reply == nullptr) {
-      return unread_ > kMaxReplySize ? "a reply is larger than 64 MiB" : "";
+      return unread_ > kMaxReplySize ? "a reply is larger than 8 MiB" : "";
     }
     unread_ = 0;
+    elements_ = 0;
     const bool more = on_reply(Reply(static_cast<redisReply*>(reply)));
     freeReplyObject(reply);
     if (!more) {

@@ -54,6 +54,7 @@ class ReplyReader {
   void reset();
 
  private:
+  std::size_t elements_ = 0;  // of the reply that is being read
   redisReader* reader_;
   std::size_t unread_ = 0;  // bytes fed since the last whole reply
 };
