@@ -9,6 +9,9 @@ namespace belay {
 namespace {
 
 constexpr Micros kCloseBound = 2 * kSecond;
+// With so many commands out, a message about a name that we have no claim on is not answered with
+// a leave: its grant lapses by itself, and a server could send any number of them.
+constexpr std::size_t kMostFlightsForMessages = 10'000;
 
 std::int32_t event_kind(PendingKind kind) {
   static constexpr std::array<std::int32_t, 8> kKinds{
@@ -448,6 +451,11 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
   finish(now);
 }
 
+bool Engine::may_be_for_us(const Message& message) const {
+  const bool was_ours = message.epoch >= 1 && message.epoch <= last_epoch_;
+  return was_ours && (flights_.size() < kMostFlightsForMessages || claims_.contains(message.name));
+}
+
 void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   const std::optional<Message> message = lock_.read_message(payload);
   if (!message) {
@@ -455,6 +463,10 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   }
   advance(now);
   node.saw_time(message->server_time, 0, now);
+  if (!may_be_for_us(*message)) {
+    finish(now);
+    return;
+  }
   Claim& claim = claim_of(lock_, message->name);
   const bool current = claim.state != ClaimState::kIdle && claim.epoch == message->epoch;
   if (message->kind == MessageKind::kSettled) {

@@ -119,6 +119,7 @@ class Engine final : public NodeEvents {
   Status unavailable(const Node& node, const std::string& what) const;
   Claim& claim_of(const Primitive& primitive, std::string_view name);
   void settle(Claim& claim, Micros now);
+  bool may_be_for_us(const Message& message) const;
   std::vector<Claim*> claims_on(const Node& node) const;
   void send_leaves(Claim& claim, Micros now);
   static void suspect(const Flight& flight);
