@@ -14,9 +14,11 @@
 -- Messages: grant and next to waiters, waits to the holder, settled to who handed it on.
 local GRANTED, QUEUED, BUSY, LATE, STALE, MORE = 1, 2, 3, 4, 5, 6
 
+check_call(#KEYS >= 4 and #ARGV == 3 and #ARGV[1] == 73)
 local claim, lease, not_after, grant, ticket, highest, queue, local_waiters = struct.unpack('<c30dddddBH', ARGV[1])
 local inbox, info = ARGV[2], ARGV[3]
 local client, epoch = claim:sub(1, 22), claim:sub(23)
+check_call(sound(epoch_of(epoch)) and sound(lease) and sound(grant) and sound(ticket) and sound(highest))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 
@@ -60,13 +62,14 @@ if not held and not anybody then
   return take_it(highest_fence(KEYS, 1, highest), false)
 end
 
-local entry = redis.call('HGET', KEYS[4], client)
+local entry = entry_of(KEYS[4], client)
 if entry and epoch_of(entry) > epoch_of(epoch) then
   return struct.pack('<Bd', STALE, ts)
 end
 local handed = 0
 if not held then
-  local whom, above, grant_of_other = serve(KEYS, 1, inbox, ts, highest, claim, queue == 1 and claim)
+  local whom, above, grant_of_other = serve(KEYS, 1, inbox, ts, highest_fence(KEYS, 1, highest), claim,
+    queue == 1 and claim)
   if whom == 'more' then
     return struct.pack('<Bd', MORE, ts)
   elseif whom ~= 'other' then

@@ -5,8 +5,10 @@
 --       2 prefix of inboxes   3 info of who breaks
 -- Reply: { server time (packed double), record of the holder that was parted or '', 1 to call again at once or 0 }
 -- Messages: broken to the holder, grant and next to waiters.
+check_call(#KEYS >= 4 and #ARGV == 3 and #ARGV[1] == 16)
 local fence, highest = struct.unpack('<dd', ARGV[1])
 local inbox, info = ARGV[2], ARGV[3]
+check_call(sound(fence) and sound(highest))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 
@@ -22,7 +24,7 @@ if held then
     return { struct.pack('<d', ts), '', 0 }
   end
 end
-local whom = serve(KEYS, 1, inbox, ts, highest)
+local whom = serve(KEYS, 1, inbox, ts, highest_fence(KEYS, 1, highest))
 if held then
   tell(inbox, claim:sub(1, 22), struct.pack('<Bc8dH', BROKEN, claim:sub(23), ts, #KEYS[1]) .. KEYS[1] .. info)
 end

@@ -13,10 +13,12 @@ local VERSION, LOCK = 1, 1
 -- version, type, somebody waits (0, 1), claim, fence, since, end of the fence range, expires, holds, local waiters, the claim
 -- that handed it on and looks after it until the holder confirms or leaves
 local HEADER, HEADER_SIZE = '<BBBc30ddddHHc30', 99
-local WAITS_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET = 2, 49, 57, 69
+local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET = 2, 33, 49, 57, 69
 local NOBODY = ('\0'):rep(30)
 -- epoch, grant lease
-local ENTRY, ENTRY_SIZE = '<c8d', 16
+local ENTRY, ENTRY_SIZE, CLIENT_SIZE = '<c8d', 16, 22
+-- 2^53, to which a double counts, less room for what is added to it.
+local LARGEST = 9007199254740992 - 131072
 -- Fences that a grant reserves for local handoffs; how many dead waiters one call may skip; how long a queue that nobody
 -- polls stands; how long a record outlives its expiry (an expired record frees the lock by itself: this only sweeps).
 local RANGE, SKIPS, QUEUE_MS, SWEEP_MS = 8, 64, 120000, 1000
@@ -28,9 +30,30 @@ local function now()
   return time[1] * 1000000 + time[2]
 end
 
+-- Whether it is a whole number within bounds. Any other is not Belay's, and no command is given it.
+local function sound(number)
+  return number >= 0 and number <= LARGEST and number % 1 == 0
+end
+
+-- Ends the verb with an error where a call is none that Belay's clients make.
+local function check_call(as_sent)
+  if not as_sent then
+    error(redis.error_reply('BELAYARGS the keys or arguments are not as Belay sends them'))
+  end
+end
+
+-- Whether this is a record that we can read.
+local function is_record(text)
+  if #text < HEADER_SIZE or text:byte(1) ~= VERSION or text:byte(2) ~= LOCK then
+    return false
+  end
+  local fence, since, last, until_ = struct.unpack('<dddd', text, FENCE_OFFSET + 1)
+  return sound(fence) and sound(since) and sound(last) and sound(until_)
+end
+
 -- Why `record` cannot be read, as an error reply; nil where it can or is absent.
 local function unreadable(record, key)
-  if not record or (#record >= HEADER_SIZE and record:byte(1) == VERSION and record:byte(2) == LOCK) then
+  if not record or is_record(record) then
     return nil
   end
   if #record >= HEADER_SIZE and record:byte(1) > VERSION then
@@ -55,6 +78,16 @@ local function tell(inbox, client, message)
   return redis.call('PUBLISH', inbox .. client, message)
 end
 
+-- The entry of a waiter; nil where there is none, or none that can be read.
+local function entry_of(key, client)
+  local entry = redis.call('HGET', key, client)
+  if not entry or #client ~= CLIENT_SIZE or #entry < ENTRY_SIZE then
+    return nil
+  end
+  local epoch, grant = struct.unpack('<dd', entry)
+  return sound(epoch) and sound(grant) and entry or nil
+end
+
 -- Tells the first waiter to look again in `wait` microseconds; drops those that nobody listens for.
 local function tell_next(keys, at, inbox, ts, wait)
   for _ = 1, SKIPS do
@@ -62,7 +95,7 @@ local function tell_next(keys, at, inbox, ts, wait)
     if not head then
       return
     end
-    local entry = redis.call('HGET', keys[at + 3], head)
+    local entry = entry_of(keys[at + 3], head)
     if entry and tell(inbox, head, struct.pack('<Bc8dd', NEXT, entry, ts, wait) .. keys[at]) > 0 then
       return
     end
@@ -78,10 +111,17 @@ local function prolong(key, ts, until_, packed, offset)
   redis.call('SETRANGE', key, offset, packed)
 end
 
--- The highest fence of the slot, or what the client has seen, if that is higher.
+-- The highest fence of the slot, or what the client has seen, if that is higher. Ends the verb where the key holds no fence.
 local function highest_fence(keys, at, seen)
   local stored = redis.call('GET', keys[at + 1])
-  return math.max(stored and struct.unpack('<d', stored) or 0, seen)
+  if not stored then
+    return seen
+  end
+  local fence = #stored == 8 and struct.unpack('<d', stored)
+  if not fence or not sound(fence) then
+    error(redis.error_reply('BELAYTYPE key ' .. keys[at + 1] .. ' does not hold a fence'))
+  end
+  return math.max(fence, seen)
 end
 
 -- Writes the record of a new holder with a new fence. Returns the fence and the end of its range.
@@ -97,17 +137,17 @@ end
 
 -- The lock is free, or its record has lapsed: gives it to the first waiter that listens. `claim`'s own client is not told but
 -- returned ('own'), where its entry is of that epoch; its older entries are dropped.
--- `from` looks after the grant. Returns 'none' (nobody waits, the record is gone), 'own', 'other' (handed off) or 'more' (all
--- skipped so far: call again); the highest fence; where it was handed off, the grant lease and to which client.
-local function serve(keys, at, inbox, ts, seen, claim, from)
-  local highest = highest_fence(keys, at, seen)
+-- Fences go on from `highest`; `from` looks after the grant. Returns 'none' (nobody waits, the record is gone), 'own', 'other'
+-- (handed off) or 'more' (all skipped so far: call again); the highest fence; where it was handed off, the grant lease and to
+-- which client.
+local function serve(keys, at, inbox, ts, highest, claim, from)
   for _ = 1, SKIPS do
     local head = redis.call('ZRANGE', keys[at + 2], 0, 0)[1]
     if not head then
       redis.call('DEL', keys[at])
       return 'none', highest
     end
-    local entry = redis.call('HGET', keys[at + 3], head)
+    local entry = entry_of(keys[at + 3], head)
     redis.call('ZREM', keys[at + 2], head)
     redis.call('HDEL', keys[at + 3], head)
     local mine = claim and head == claim:sub(1, 22)

@@ -9,8 +9,10 @@
 -- Messages: grant and next to waiters, settled to who had handed it on.
 local OK, NOT_OURS, MORE = 1, 2, 3
 
+check_call(#KEYS >= 4 and #ARGV == 2 and #ARGV[1] == 38)
 local claim, highest = struct.unpack('<c30d', ARGV[1])
 local inbox = ARGV[2]
+check_call(sound(highest))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 
@@ -26,8 +28,10 @@ if ours and record:byte(WAITS_OFFSET + 1) == 0 then
   return struct.pack('<Bdd', OK, ts, 0)
 end
 
+local free = ours or not record or expires(record) < ts
+local above = free and highest_fence(KEYS, 1, highest)
 local client = claim:sub(1, 22)
-local entry = redis.call('HGET', KEYS[4], client)
+local entry = entry_of(KEYS[4], client)
 local was_head = false
 if entry and epoch_of(entry) <= epoch_of(claim:sub(23)) then
   was_head = redis.call('ZRANK', KEYS[3], client) == 0
@@ -36,8 +40,8 @@ if entry and epoch_of(entry) <= epoch_of(claim:sub(23)) then
 end
 
 local handed = 0
-if ours or not record or expires(record) < ts then
-  local whom, _, grant, next_client = serve(KEYS, 1, inbox, ts, highest, nil, claim)
+if free then
+  local whom, _, grant, next_client = serve(KEYS, 1, inbox, ts, above, nil, claim)
   if ours then
     tell_settled(KEYS[1], record, inbox, ts, next_client)
   end

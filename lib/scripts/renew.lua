@@ -10,13 +10,14 @@
 -- Messages: next to the first waiter; settled to who handed it on; grant where a lapsed record was found.
 local OK, NOT_OURS, UNREADABLE = 1, 2, 3
 
+check_call(#ARGV >= 2 and #KEYS >= (#ARGV - 2) * 4 and #ARGV[2] == 8)
 local inbox = ARGV[1]
 local highest = struct.unpack('<d', ARGV[2])
+check_call(sound(highest))
 local ts = now()
 
 local function reserve(at, last)
-  local stored = redis.call('GET', KEYS[at + 1])
-  if not stored or struct.unpack('<d', stored) < last then
+  if highest_fence(KEYS, at, 0) < last then
     redis.call('SET', KEYS[at + 1], struct.pack('<d', last))
   end
 end
@@ -29,7 +30,10 @@ local function renew(at, request)
     return UNREADABLE, 0, 0
   end
   if not record or expires(record) < ts then
-    pcall(serve, KEYS, at, inbox, ts, highest)
+    local fine, above = pcall(highest_fence, KEYS, at, highest)
+    if fine then
+      pcall(serve, KEYS, at, inbox, ts, above)
+    end
     return NOT_OURS, 0, 0
   end
   local waits, holder, first, _, last, until_ = struct.unpack('<Bc30dddd', record, WAITS_OFFSET + 1)
@@ -52,6 +56,9 @@ local function renew(at, request)
   return OK, last, waits
 end
 
+for index = 3, #ARGV do
+  check_call(#ARGV[index] == 52 and sound((struct.unpack('<d', ARGV[index], 31))))
+end
 local reply = { struct.pack('<d', ts) }
 for index = 3, #ARGV do
   reply[#reply + 1] = struct.pack('<BdB', renew((index - 3) * 4 + 1, ARGV[index]))

@@ -1,10 +1,21 @@
 // What the verbs do where their keys hold something else, and where memory is full; on every
 // server. One thread.
-#include "base/packing.h"
+#include <cmath>
+#include <cstring>
+#include <limits>
+
 #include "script/lock_fixture.h"
+#include "scripts/scripts.h"
 
 namespace belay::test {
 namespace {
+
+// Any number, also one that Packer has no use for.
+std::string packed_double(double number) {
+  std::string bytes(sizeof number, '\0');
+  std::memcpy(bytes.data(), &number, sizeof number);
+  return bytes;
+}
 
 // Verbs by name, as one client would call them.
 class Foreign : public LockTest {
@@ -117,6 +128,102 @@ TEST_P(Foreign, ListAtTheFencesKeyOfAContendedLockIsLeftAlone) {
   command({"DEL", fence_key()});
   command({"RPUSH", fence_key(), "x"});
   expect_refusal({"leave", "break"}, "BELAYTYPE");
+}
+
+TEST_P(Foreign, NumberAtTheFencesKeyThatIsNoFenceIsLeftAlone) {
+  hold_and_wait();
+  for (const double number : {-1.0, 1.5, 1e300, std::numeric_limits<double>::infinity(),
+                              std::numeric_limits<double>::quiet_NaN()}) {
+    command({"SET", fence_key(), packed_double(number)});
+    expect_refusal({"acquire", "leave", "break"}, "BELAYTYPE");
+  }
+  command({"SET", fence_key(), "17"});
+  expect_refusal({"acquire", "leave", "break"}, "BELAYTYPE");
+}
+
+TEST_P(Foreign, FencesKeyThatCannotBeReadKeepsNoHolderFromRenewing) {
+  const Acquired held = acquire("A");
+  command({"SET", fence_key(), "17"});
+  const Renewed renewed = renew({.client = "A", .fence = held.fence, .more = 8});
+  EXPECT_EQ(renewed.code, "ok");
+  EXPECT_EQ(renewed.last, held.last);
+  EXPECT_EQ(command({"GET", fence_key()}).text, "17");
+}
+
+TEST_P(Foreign, LapsedRecordIsNotServedWithoutItsFence) {
+  hold_and_wait();
+  lapse();
+  command({"SET", fence_key(), "17"});
+  expect_refusal({"renew"}, "not ours");
+}
+
+// A record whose numbers are none: fence, since, end of the range, expiry.
+TEST_P(Foreign, RecordWithoutNumbersIsLeftAlone) {
+  for (const char* offset : {"33", "41", "49", "57"}) {
+    command({"DEL", record_key()});
+    acquire("A");
+    command({"SETRANGE", record_key(), offset, packed_double(std::nan(""))});
+    expect_refusal(kVerbs, "BELAYTYPE");
+    expect_refusal({"renew"}, "unreadable");
+  }
+}
+
+TEST_P(Foreign, WaiterWhoseEntryCannotBeReadIsSkipped) {
+  for (const std::string& entry :
+       {std::string("short"), packed_double(1) + packed_double(std::nan("")), std::string()}) {
+    command({"FLUSHALL"});
+    hold_and_wait();
+    acquire("C");
+    listen({"C"});
+    command({"HSET", waiters_key(), client_id("B"), entry});
+    EXPECT_EQ(leave("A"), "ok");
+    EXPECT_EQ(record()->client, "C");
+  }
+}
+
+TEST_P(Foreign, MemberOfTheQueueThatIsNoClientIsSkipped) {
+  hold_and_wait();
+  command({"ZADD", queue_key(), "1", "nobody"});
+  command({"HSET", waiters_key(), "nobody", packed_double(1) + packed_double(1e6)});
+  EXPECT_EQ(leave("A"), "ok");
+  EXPECT_EQ(record()->client, "B");
+}
+
+TEST_P(Foreign, CallsThatNoClientMakesAreRefused) {
+  hold_and_wait();
+  const std::string before = contents();
+  const Script* const scripts[] = {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
+                                   &scripts::kInspect, &scripts::kBreak};
+  const std::vector<std::vector<std::string>> calls{
+      {}, {"x"}, {"x", "x"}, {"x", "x", "x"}, {kInbox, packed_double(0), "x"}};
+  for (const Script* script : scripts) {
+    for (const std::vector<std::string>& args : calls) {
+      if (script == &scripts::kRenew && args.size() == 2 && args[1].size() == 8) {
+        continue;  // a renewal of nothing
+      }
+      EXPECT_EQ(run(*script, keys(), args).error_code(), "BELAYARGS") << script->name;
+      EXPECT_EQ(run(*script, {}, args).error_code(), "BELAYARGS") << script->name;
+      EXPECT_EQ(contents(), before);
+    }
+  }
+}
+
+TEST_P(Foreign, NumbersThatNoClientSendsAreRefused) {
+  hold_and_wait();
+  const std::string before = contents();
+  const std::string nan = packed_double(std::nan(""));
+  const std::string sound = packed_double(1);
+  const auto refused = [&](const Script& script, const std::vector<std::string>& args) {
+    EXPECT_EQ(run(script, keys(), args).error_code(), "BELAYARGS") << script.name;
+    EXPECT_EQ(contents(), before) << script.name;
+  };
+  refused(scripts::kAcquire,
+          {claim("C", 1) + nan + sound + sound + sound + sound + "\1\1\1", kInbox, "info"});
+  refused(scripts::kLeave, {claim("A", 1) + nan, kInbox});
+  refused(scripts::kBreak, {sound + nan, kInbox, "info"});
+  refused(scripts::kRenew, {kInbox, sound, claim("A", 1) + nan + sound + "\1\1\1\1\1\1"});
+  refused(scripts::kInspect, {"1e300"});
+  refused(scripts::kInspect, {"-1"});
 }
 
 ON_ALL_BACKENDS(Foreign);
