@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a preset (release, debug, asan, tsan), all of it or the targets named: tools/build.sh PRESET [TARGET...]. Says something only
+# Builds a preset (release, debug, asan, tsan, fuzz), all of it or the targets named: tools/build.sh PRESET [TARGET...]. Says something only
 # where something fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."

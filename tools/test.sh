@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration cli docs bench lint asan tsan. None named:
+# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration cli docs bench lint asan tsan fuzz. None named:
 # all of them. Prints a line a suite and at the end `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-all=(unit script sim abi integration cli docs bench lint asan tsan)
+all=(unit script sim abi integration cli docs bench lint asan tsan fuzz)
 suites=("${@:-${all[@]}}")
 passed=0
 failed=0
@@ -50,6 +50,7 @@ tools/install-deps.sh || exit 1
 for suite in "${suites[@]}"; do
   case $suite in
     lint) run_step lint tools/lint.sh ;;
+    fuzz) run_step fuzz tools/fuzz.sh 20 ;;
     asan | tsan)
       if tools/build.sh "$suite" unit_test integration; then run_ctest "$suite" "$suite" '^(unit|integration)$'; else count "$suite" 0 1; fi
       ;;

@@ -1,0 +1,271 @@
+#include "fuzz/hostile_server.h"
+
+#include <cstring>
+
+#include "engine/primitive.h"
+#include "fuzz/witness.h"
+#include "scripts/scripts.h"
+#include "sim/resp.h"
+
+namespace belay::fuzz {
+namespace {
+
+using sim::RespWriter;
+
+std::string packed(double number) {
+  char bytes[sizeof number];
+  std::memcpy(bytes, &number, sizeof number);
+  return {bytes, sizeof bytes};
+}
+
+std::string bulk(std::string_view text) {
+  std::string bytes;
+  RespWriter(bytes, RespWriter::Protocol::kResp3).bulk(text);
+  return bytes;
+}
+
+std::string bulks(const std::vector<std::string>& texts) {
+  std::string bytes;
+  RespWriter(bytes, RespWriter::Protocol::kResp3).array(texts.size());
+  for (const std::string& text : texts) {
+    bytes += bulk(text);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string HostileServer::truth(const Argv& command) {
+  return reply_of(command, false);
+}
+
+std::string HostileServer::answer(const Argv& command) {
+  switch (input_.below(8)) {
+    case 0:
+    case 1:
+      return reply_of(command, true);
+    case 2: {  // a shorter one, still well-formed
+      std::string text = packed_answer(command, false);
+      text.resize(std::min<std::size_t>(text.size(), input_.byte()));
+      return bulk(text);
+    }
+    case 3:
+      return error();
+    case 4:
+      return other_type();
+    case 5: {  // another command's
+      const Script* script = input_.any_of<const Script*>(
+          {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect});
+      return reply_of({"EVALSHA", std::string(script->sha1), "4", "r", "f", "q", "w", ""}, true);
+    }
+    case 6:
+      return bulk(input_.bytes());
+    default:
+      return truth(command);
+  }
+}
+
+// A number, or in a lie sometimes another.
+std::string HostileServer::number(double truth, bool lie) {
+  return packed(lie && input_.flag() ? input_.real() : truth);
+}
+
+std::string HostileServer::packed_answer(const Argv& command, bool lie) {
+  const auto ts = static_cast<double>(time_);
+  const auto code = static_cast<char>(lie ? input_.below(8) : 1 + input_.below(3));
+  std::string text(1, code);
+  text += number(ts, lie);
+  if (calls(command, scripts::kRenew)) {
+    text = number(ts, lie);
+    const std::size_t claims = command.size() < 5 ? 0 : (command.size() - 5) / 5;
+    for (std::size_t i = 0; i < claims; ++i) {
+      text.push_back(static_cast<char>(lie ? input_.below(5) : 1));
+      text += number(ts + 100, lie);
+      text.push_back(static_cast<char>(lie ? input_.byte() : 0));
+    }
+  } else if (calls(command, scripts::kAcquire) && code == 1) {
+    text += number(ts, lie) + number(ts + 8, lie);
+    text.push_back(static_cast<char>(input_.below(2)));
+  } else if (calls(command, scripts::kAcquire) && code == 2) {
+    text += number(0, lie) + number(50'000, lie) + number(ts, lie) + number(ts, lie);
+    text += number(input_.flag() ? 100'000 : 0, lie);
+  } else if (calls(command, scripts::kAcquire) && code == 3) {
+    text += number(1'000'000, lie);
+  } else if (calls(command, scripts::kLeave)) {
+    text += number(input_.flag() ? 100'000 : 0, lie);
+  }
+  return text;
+}
+
+// Server time, a record or none, then waiters, or whether there is more to do.
+std::string HostileServer::inspection(bool lie) {
+  const auto ts = static_cast<double>(time_);
+  std::string record;
+  if (input_.flag()) {
+    record = std::string("\1\1\0", 3) + std::string(22, 'c') + number(1, lie) + number(ts, lie) +
+             number(ts, lie) + number(ts + 8, lie) + number(ts + 1e6, lie) + std::string(34, '\1') +
+             "17 host label";
+  }
+  const std::size_t waiters = input_.below(3);
+  std::string bytes;
+  RespWriter reply(bytes, RespWriter::Protocol::kResp3);
+  reply.array(3 + 3 * waiters);
+  reply.bulk(number(ts, lie));
+  reply.bulk(record.substr(0, lie ? input_.byte() : record.size()));
+  reply.integer(lie ? input_.integer() : static_cast<std::int64_t>(waiters));
+  for (std::size_t i = 0; i < waiters; ++i) {
+    reply.bulk(lie ? input_.bytes() : "waiter");
+    reply.bulk(std::to_string(lie ? input_.integer() : time_));
+    reply.bulk(lie ? input_.bytes() : packed(1) + packed(100) + "17 host label");
+  }
+  return bytes;
+}
+
+std::string HostileServer::hello(bool lie) {
+  std::string bytes;
+  RespWriter reply(bytes, RespWriter::Protocol::kResp3);
+  reply.map(2);
+  reply.bulk("version");
+  reply.bulk(lie ? input_.any_of<std::string_view>({"7.0.15", "6.0", "99999999999999999999.1", "",
+                                                    "7.\x1b[31m", "99999999.99999999999.9"})
+                 : "7.0.15");
+  reply.bulk("role");
+  reply.bulk(lie ? input_.any_of<std::string_view>({"master", "replica", "\x1b"}) : "master");
+  return bytes;
+}
+
+std::string HostileServer::scan(bool lie) {
+  std::string bytes;
+  RespWriter reply(bytes, RespWriter::Protocol::kResp3);
+  const std::size_t keys = input_.below(4);
+  reply.array(2);
+  reply.bulk(lie ? input_.any_of<std::string_view>({"0", "17", "", "\x01"}) : "0");
+  reply.array(keys);
+  for (std::size_t i = 0; i < keys; ++i) {
+    reply.bulk(input_.any_of<std::string_view>(
+        {"belay:r:{a}", "belay:r=x{a}", "belay:r:{a}}", "belay:q:{a}", "other", ""}));
+  }
+  return bytes;
+}
+
+std::string HostileServer::reply_of(const Argv& command, bool lie) {
+  const std::string& verb = command[0];
+  if (verb == "HELLO") {
+    return hello(lie);
+  }
+  if (verb == "CLIENT" && command[1] == "ID") {
+    return ":" + std::to_string(lie ? input_.integer() : 7) + "\r\n";
+  }
+  if (verb == "SUBSCRIBE") {
+    return ">3\r\n" + bulk("subscribe") + bulk(inbox_) + ":1\r\n";
+  }
+  if (verb == "INFO") {
+    return bulk("maxmemory:1\r\nmaxmemory_policy:allkeys-lru\r\nrun_id:" +
+                std::string(lie ? input_.bytes() : "r") + "\r\n");
+  }
+  if (verb == "TIME") {
+    return bulks({std::to_string(lie ? input_.integer() : time_ / kSecond),
+                  std::to_string(lie ? input_.integer() : time_ % kSecond)});
+  }
+  if (verb == "EXISTS") {
+    return ":" + std::to_string(lie ? input_.integer() : 1) + "\r\n";
+  }
+  if (verb == "SCAN") {
+    return scan(lie);
+  }
+  if (calls(command, scripts::kInspect) || calls(command, scripts::kBreak)) {
+    return inspection(lie);
+  }
+  if (verb == "EVAL" || verb == "EVALSHA") {
+    return bulk(packed_answer(command, lie));
+  }
+  return "+OK\r\n";
+}
+
+std::string HostileServer::message(const std::string& record) {
+  const auto ts = static_cast<double>(time_);
+  std::string text(1, static_cast<char>(input_.below(7)));
+  const bool lie = input_.flag();
+  text += packed(lie ? input_.real() : static_cast<double>(input_.below(8))) + number(ts, lie);
+  if (text[0] == 1) {
+    text += number(ts, lie) + number(ts + 8, lie) + number(200'000, lie);
+    text.push_back(static_cast<char>(input_.below(3)));
+  } else if (text[0] == 2) {
+    text += number(1000, lie);
+  } else if (text[0] == 4) {
+    const auto size = static_cast<std::uint16_t>(lie ? input_.byte() : record.size());
+    text.push_back(static_cast<char>(size & 0xFFU));
+    text.push_back(static_cast<char>(size >> 8U));
+    text += record;
+    text += input_.bytes();
+    return text;
+  }
+  return text + record;
+}
+
+std::string HostileServer::push(const std::vector<std::string>& records) {
+  const std::string& record = records[input_.below(records.size())];
+  switch (input_.below(5)) {
+    case 0:
+      return ">2\r\n" + bulk("invalidate") + (input_.flag() ? "_\r\n" : bulks({record, record}));
+    case 1: {
+      const auto* kind = input_.any_of<const char*>({"subscribe", "unsubscribe", "pmessage", ""});
+      return ">3\r\n" + bulk(kind) + bulk(inbox_) + ":0\r\n";
+    }
+    case 2:
+      return ">1\r\n" + other_type();
+    default:
+      return ">3\r\n" + bulk("message") + bulk(inbox_) + bulk(message(record));
+  }
+}
+
+std::string HostileServer::error() {
+  std::string line(input_.any_of<std::string_view>(
+      {"ERR", "NOSCRIPT", "LOADING", "BUSY", "READONLY", "NOAUTH", "NOPERM", "WRONGTYPE",
+       "BELAYTYPE", "OOM", "MOVED 1 h:1", "\x1b[31m", "NOPROTO", "", " ", "ERR unknown command"}));
+  std::string words(input_.bytes());
+  std::erase_if(words, [](char byte) { return byte == '\r' || byte == '\n'; });
+  return "-" + line + " " + words + "\r\n";
+}
+
+std::string HostileServer::other_type() {
+  if (input_.below(16) == 15) {
+    return nested();
+  }
+  if (input_.below(4) == 3) {
+    return ":" + std::to_string(input_.integer()) + "\r\n";
+  }
+  return input_.any_of<const char*>({"_\r\n",
+                                     "*0\r\n",
+                                     "*-1\r\n",
+                                     "$-1\r\n",
+                                     ",nan\r\n",
+                                     ",1e999\r\n",
+                                     "#t\r\n",
+                                     "(12345678901234567890123\r\n",
+                                     "=5\r\ntxt:a\r\n",
+                                     "~1\r\n+a\r\n",
+                                     "%1\r\n+a\r\n+b\r\n",
+                                     "|1\r\n+a\r\n+b\r\n",
+                                     "*2\r\n*0\r\n_\r\n",
+                                     "*3\r\n_\r\n_\r\n_\r\n",
+                                     "+\x1b]0;x\r\n",
+                                     "!3\r\nabc\r\n",
+                                     "*20000\r\n",
+                                     "*20001\r\n",
+                                     "%9223372036854775807\r\n",
+                                     "$536870912\r\n",
+                                     "$9999999999999\r\n",
+                                     ">0\r\n"});
+}
+
+// Deep enough to overflow a stack where somebody follows it by recursion.
+std::string HostileServer::nested() {
+  std::string bytes;
+  for (int depth = 0; depth < 100'000; ++depth) {
+    bytes += "*1\r\n";
+  }
+  return bytes + ":1\r\n";
+}
+
+}  // namespace belay::fuzz

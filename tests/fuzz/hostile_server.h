@@ -1,0 +1,47 @@
+// A server that answers as the input has it: the truth, the truth with something wrong in it,
+// another command's answer, an error, another type, or what was never asked for. It only makes
+// bytes; a session sends them. One thread; the session owns it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "fuzz/input.h"
+#include "net/resp.h"
+
+namespace belay::fuzz {
+
+class HostileServer {
+ public:
+  using Argv = std::vector<std::string>;
+
+  HostileServer(Input& input, std::string inbox) : input_(input), inbox_(std::move(inbox)) {}
+
+  void set_time(Micros time) { time_ = time; }
+
+  // What a server in its right mind answers.
+  std::string truth(const Argv& command);
+  // What this one does.
+  std::string answer(const Argv& command);
+  // A message that nobody asked for, about one of these records.
+  std::string push(const std::vector<std::string>& records);
+
+ private:
+  std::string reply_of(const Argv& command, bool lie);
+  std::string packed_answer(const Argv& command, bool lie);
+  std::string number(double truth, bool lie);
+  std::string inspection(bool lie);
+  std::string hello(bool lie);
+  std::string scan(bool lie);
+  std::string message(const std::string& record);
+  std::string error();
+  std::string other_type();
+  std::string nested();
+
+  Input& input_;
+  const std::string inbox_;
+  Micros time_ = 0;
+};
+
+}  // namespace belay::fuzz

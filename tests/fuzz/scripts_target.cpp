@@ -1,0 +1,320 @@
+// The scripts as they are, in a real Lua, called with any arguments on any contents of their keys:
+// they answer, or refuse in words of their own and change nothing. A Lua error would leave half of
+// the work done. One server serves all inputs, emptied before each.
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "fuzz/input.h"
+#include "fuzz/require.h"
+#include "net/resp.h"
+#include "scripts/scripts.h"
+#include "sim/server.h"
+
+namespace belay::fuzz {
+namespace {
+
+using Argv = std::vector<std::string>;
+
+constexpr int kMostSteps = 60;
+
+std::string packed(double number) {
+  char bytes[sizeof number];
+  std::memcpy(bytes, &number, sizeof number);
+  return {bytes, sizeof bytes};
+}
+
+std::string packed16(unsigned number) {
+  return {static_cast<char>(number & 0xFFU), static_cast<char>(number >> 8U & 0xFFU)};
+}
+
+std::string client_of(std::size_t number) {
+  std::string id = "client-" + std::to_string(number);
+  id.resize(22, '.');
+  return id;
+}
+
+std::vector<std::string> keys_of(const std::string& name) {
+  return {"belay:r:{" + name + "}", "belay:f:{1}", "belay:q:{" + name + "}",
+          "belay:w:{" + name + "}"};
+}
+
+// What an answer was: the code of an error, or "" and the bytes of a reply.
+struct Answer {
+  std::string error;
+  std::string text;
+  std::vector<std::string> parts;
+};
+
+Answer read_answer(const std::string& bytes) {
+  Answer answer;
+  int replies = 0;
+  ReplyReader reader;
+  const std::string wrong = reader.feed(bytes, [&](Reply reply) {
+    ++replies;
+    answer.text = reply.text();
+    if (reply.is_error()) {
+      answer.error = reply.text();
+    }
+    for (std::size_t i = 0; i < reply.size(); ++i) {
+      answer.parts.emplace_back(reply.at(i).text());
+    }
+    return true;
+  });
+  require(wrong.empty() && replies == 1, "a script has one answer", bytes);
+  return answer;
+}
+
+class Calls {
+ public:
+  Calls(sim::Server& server, Input& input);
+
+  ~Calls() { end(); }
+
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+
+  void run();
+
+ private:
+  void end();
+
+  std::string execute(const Argv& argv) { return server_.execute(connection_, argv); }
+
+  std::string contents();
+  double number(double sound);
+
+  std::string client() { return client_of(input_.below(4)); }
+
+  std::string claim() {
+    return client() + packed(lies() ? input_.real() : static_cast<double>(input_.below(3)));
+  }
+
+  bool lies() { return input_.below(16) == 15; }
+
+  const std::string& some_key();
+  void put_record();
+  void put_waiter();
+  void put_foreign();
+  void listen();
+  Argv arguments_of(const Script& script, std::size_t* resources);
+  void call();
+  void check(const Script& script, const Answer& answer);
+
+  sim::Server& server_;
+  Input& input_;
+  const int connection_;
+  std::vector<std::string> keys_ = keys_of("a");
+  std::vector<std::string> others_ = keys_of("b");
+  std::set<int> listeners_;
+  Micros now_ = 1'700'000'000 * kSecond;
+  int messages_ = 0;
+};
+
+Calls::Calls(sim::Server& server, Input& input)
+    : server_(server), input_(input), connection_(server.connect([](std::string_view) {})) {
+  server_.set_time(now_);
+  execute({"FLUSHALL"});
+}
+
+void Calls::end() {
+  for (const int listener : listeners_) {
+    server_.disconnect(listener);
+  }
+  server_.disconnect(connection_);
+}
+
+double Calls::number(double sound) {
+  return lies() ? input_.real() : sound;
+}
+
+const std::string& Calls::some_key() {
+  const std::vector<std::string>& keys = input_.below(4) == 0 ? others_ : keys_;
+  return keys[input_.below(keys.size())];
+}
+
+// ---- What stands on the server before
+
+void Calls::put_record() {
+  const auto ts = static_cast<double>(now_);
+  std::string record(1, static_cast<char>(lies() ? input_.byte() : 1));
+  record.push_back(static_cast<char>(lies() ? input_.byte() : 1));
+  record.push_back(static_cast<char>(lies() ? input_.byte() : input_.below(2)));
+  record += claim() + packed(number(ts)) + packed(number(ts)) + packed(number(ts + 8));
+  record += packed(number(ts + 1e6 * (static_cast<double>(input_.below(64)) - 5)));
+  record += packed16(1) + packed16(2);
+  record += (input_.flag() ? std::string(30, '\0') : claim()) + "17 host label";
+  if (lies()) {
+    record.resize(std::min<std::size_t>(record.size(), input_.byte()));
+  }
+  execute({"SET", keys_[0], record});
+}
+
+void Calls::put_waiter() {
+  const std::string who = lies() ? std::string(input_.bytes()) : client();
+  if (!lies()) {
+    execute({"ZADD", keys_[2], std::to_string(number(static_cast<double>(now_))), who});
+  }
+  if (!lies()) {
+    const std::string entry = packed(number(static_cast<double>(input_.below(3)))) +
+                              packed(number(2e5)) + "17 host label";
+    execute({"HSET", keys_[3], who, lies() ? std::string(input_.bytes()) : entry});
+  }
+}
+
+void Calls::put_foreign() {
+  const std::string& key = some_key();
+  execute({"DEL", key});
+  switch (input_.below(5)) {
+    case 0:
+      execute({"SET", key, std::string(input_.bytes())});
+      break;
+    case 1:
+      execute({"RPUSH", key, "x"});
+      break;
+    case 2:
+      execute({"HSET", key, std::string(input_.bytes()), std::string(input_.bytes())});
+      break;
+    case 3:
+      execute({"ZADD", key, std::to_string(input_.real()), std::string(input_.bytes())});
+      break;
+    default:
+      execute({"SET", keys_[1], packed(input_.real())});
+      break;
+  }
+}
+
+void Calls::listen() {
+  const int listener = server_.connect([this](std::string_view) { ++messages_; });
+  listeners_.insert(listener);
+  server_.execute(listener, Argv{"SUBSCRIBE", "belay:in:" + client()});
+}
+
+// ---- Calls
+
+Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
+  const auto ts = static_cast<double>(now_);
+  const std::string inbox = "belay:in:";
+  if (&script == &scripts::kAcquire) {
+    return {claim() + packed(number(3e7)) + packed(number(ts + 5e6)) + packed(number(2e5)) +
+                packed(number(input_.flag() ? ts : 0)) + packed(number(ts)) +
+                std::string(1, static_cast<char>(input_.below(3))) + packed16(input_.byte()),
+            inbox, "17 host label"};
+  }
+  if (&script == &scripts::kLeave) {
+    return {claim() + packed(number(ts)), inbox};
+  }
+  if (&script == &scripts::kInspect) {
+    return {lies() ? std::string(input_.bytes()) : std::to_string(input_.integer())};
+  }
+  if (&script == &scripts::kBreak) {
+    return {packed(number(0)) + packed(number(ts)), inbox, "18 host breaker"};
+  }
+  Argv args{inbox, packed(number(ts))};
+  *resources = 1 + input_.below(3);
+  for (std::size_t i = 0; i < *resources; ++i) {
+    args.push_back(claim() + packed(number(3e7)) + packed(number(ts)) + packed16(input_.byte()) +
+                   packed16(1) + packed16(2));
+  }
+  return args;
+}
+
+// Well-formed in most cases: a key or an argument less or more, or cut off, else.
+void Calls::call() {
+  const Script& script =
+      *input_.any_of<const Script*>({&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
+                                     &scripts::kInspect, &scripts::kBreak});
+  std::size_t resources = 1;
+  Argv args = arguments_of(script, &resources);
+  Argv keys;
+  for (std::size_t i = 0; i < resources; ++i) {
+    const std::vector<std::string>& more = i == 1 ? others_ : keys_;
+    keys.insert(keys.end(), more.begin(), more.end());
+  }
+  if (lies()) {
+    keys.resize(input_.below(10), "belay:r:{c}");
+  }
+  if (lies()) {
+    args.resize(input_.below(6), std::string(input_.bytes()));
+  }
+  if (lies() && !args.empty()) {
+    args[input_.below(args.size())] = std::string(input_.bytes());
+  }
+  Argv argv{"EVAL", std::string(script.body), std::to_string(keys.size())};
+  argv.insert(argv.end(), keys.begin(), keys.end());
+  argv.insert(argv.end(), args.begin(), args.end());
+  const std::string before = contents();
+  messages_ = 0;
+  const Answer answer = read_answer(execute(argv));
+  // To whoever is granted it, to whoever is next, to the holder and to who handed it on; each may
+  // have several ears.
+  const auto most = 4 * static_cast<int>(resources) * static_cast<int>(listeners_.size());
+  require(messages_ <= most, "a call sends few messages");
+  if (answer.error.starts_with("BELAY")) {
+    require(contents() == before, "a refused call changes nothing", answer.error);
+  }
+  check(script, answer);
+}
+
+void Calls::check(const Script& script, const Answer& answer) {
+  if (!answer.error.empty()) {
+    const std::string code = answer.error.substr(0, answer.error.find(' '));
+    require(code.starts_with("BELAY") || code == "WRONGTYPE", "a call is refused in clean words",
+            std::string(script.name) + ": " + answer.error);
+  } else if (&script == &scripts::kAcquire && answer.text.size() > 24 && answer.text[0] == 1) {
+    double fence = 0;
+    std::memcpy(&fence, answer.text.data() + 9, sizeof fence);
+    require(fence >= 0 && fence <= static_cast<double>(kMaxId), "a fence is within its range");
+  }
+}
+
+std::string Calls::contents() {
+  std::string all;
+  for (const auto* keys : {&keys_, &others_}) {
+    for (const std::string& key : *keys) {
+      all += execute({"TYPE", key}) + execute({"GET", key}) +
+             execute({"ZRANGE", key, "0", "-1", "WITHSCORES"}) + execute({"HGETALL", key});
+    }
+  }
+  return all;
+}
+
+void Calls::run() {
+  for (int i = 0; i < kMostSteps && !input_.empty(); ++i) {
+    switch (input_.below(8)) {
+      case 0:
+        put_record();
+        break;
+      case 1:
+        put_waiter();
+        break;
+      case 2:
+        put_foreign();
+        break;
+      case 3:
+        listen();
+        break;
+      case 4:
+        now_ +=
+            input_.any_of<Micros>({kMillisecond, kSecond, 40 * kSecond, 200 * kSecond, -kSecond});
+        server_.set_time(now_);
+        break;
+      default:
+        call();
+        break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace belay::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static auto& server = *new belay::sim::Server();  // as the fuzzer itself: to the end
+  belay::fuzz::Input input(data, size);
+  belay::fuzz::Calls calls(server, input);
+  calls.run();
+  return 0;
+}

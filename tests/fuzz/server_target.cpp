@@ -1,0 +1,387 @@
+// A hostile server against the real node, engine and lock: whatever it sends, in answer or out of
+// the blue, while acquires, renewals, releases and questions are pending and time goes by. Each
+// submission has exactly one event, no hold is believed that the server has not granted, what is
+// not the protocol costs the connection, and every message can be read.
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "fuzz/hostile_server.h"
+#include "fuzz/input.h"
+#include "fuzz/require.h"
+#include "fuzz/witness.h"
+#include "primitive/keys.h"
+#include "primitive/lock.h"
+
+namespace belay::fuzz {
+namespace {
+
+constexpr Micros kLongestLease = 3600 * kSecond;
+constexpr Micros kRounding = kMillisecond;
+constexpr Micros kCloseBound = 2 * kSecond;
+constexpr int kMostSteps = 400;
+const std::vector<std::string> kNames{"a", "x{a}", "b"};
+
+class FakeLink final : public Link {
+ public:
+  void open() override { state = State::kOpening; }
+
+  void send(std::string_view bytes) override {
+    if (state == State::kOpen) {
+      witness->on_sent(bytes);
+    }
+  }
+
+  void close() override {
+    state = State::kClosed;
+    witness->on_cut();
+  }
+
+  enum class State { kClosed, kOpening, kOpen };
+  State state = State::kClosed;
+  Witness* witness = nullptr;
+};
+
+class Session final : public EngineEvents {
+ public:
+  explicit Session(Input& input);
+
+  void run();
+
+ private:
+  void on_event(Event event) override;
+  void on_acquired(const Event& event);
+  void step();
+  void submit();
+  void acquire();
+  void ask_about(std::int64_t tag, std::int64_t hold);
+  void accepted(std::int64_t tag, const Status& status, const std::string& name);
+  void answer();
+  void answer_truly();
+  void come_up();
+  void change_link();
+  void let_time_pass();
+  void fire();
+  void deliver(std::string bytes);
+  void feed(std::string_view bytes);
+  void check_holds();
+  void finish();
+
+  [[nodiscard]] Micros next_deadline() const {
+    return std::min(node_.next_deadline(), engine_.next_deadline());
+  }
+
+  Input& input_;
+  Config config_;
+  const Identity identity_{"fuzzed-client---------", "belay:", "1 host label"};
+  const LockPrimitive lock_{identity_};
+  FakeLink link_;
+  Node node_;
+  SingleRouter router_{node_};
+  Engine engine_;
+  Witness witness_{engine_};
+  HostileServer server_;
+  ReplyReader reader_;  // of the same bytes as the node's
+  Micros now_ = 10 * kSecond;
+  Micros ahead_ = 0;  // of the server's clock
+  std::int64_t last_tag_ = 0;
+  std::map<std::int64_t, std::string> pending_;  // names by tag
+  std::vector<std::int64_t> holds_;
+  std::set<std::int64_t> lost_;
+  std::vector<std::string> records_;
+  bool shut_down_ = false;
+};
+
+Session::Session(Input& input)
+    : input_(input),
+      node_(config_, identity_.inbox(), 1, link_),
+      engine_(config_, lock_, router_, *this, 2),
+      server_(input, identity_.inbox()) {
+  config_.max_pending = 50;
+  config_.watchdog_lease = input.any_of<Micros>({30 * kSecond, kSecond, 100 * kMillisecond});
+  ahead_ = input.any_of<Micros>({1'700'000'000 * kSecond, 0, -5 * kSecond});
+  link_.witness = &witness_;
+  for (const std::string& name : kNames) {
+    records_.push_back(key_of(identity_.prefix, 'r', name));
+  }
+  records_.insert(records_.end(), {"belay:r:{never asked for}", "belay:q:{a}", "", "other"});
+  node_.start(witness_, now_);
+}
+
+// ---- What the engine says
+
+void Session::on_event(Event event) {
+  require_readable(event.status.message);
+  require(event.status.ok() || belay_status_class(event.status.code) != BELAY_CLASS_REFUSED ||
+              !event.status.message.empty(),
+          "a refusal is explained");
+  if (event.kind == BELAY_EVENT_SHUTDOWN) {
+    require(!shut_down_, "SHUTDOWN comes once");
+    shut_down_ = true;
+  } else if (event.kind == BELAY_EVENT_LOST) {
+    require(lost_.insert(event.hold).second, "a hold is lost once");
+  } else if (event.tag != 0) {
+    require(pending_.contains(event.tag), "a submission has one event");
+    if (event.kind == BELAY_EVENT_ACQUIRED && event.status.ok()) {
+      on_acquired(event);
+    }
+    pending_.erase(event.tag);
+  }
+}
+
+void Session::on_acquired(const Event& event) {
+  const std::string record = key_of(identity_.prefix, 'r', pending_.at(event.tag));
+  require(event.fence >= 1 && event.fence <= kMaxId, "a fence stays within its range");
+  require(witness_.granted(record, event.fence), "the server has granted what is believed");
+  require(event.remaining > 0, "a hold begins before its end");
+  holds_.push_back(event.hold);
+}
+
+void Session::check_holds() {
+  for (const std::int64_t hold : holds_) {
+    const Engine::HoldView view = engine_.look(hold, now_);
+    if (view.state == BELAY_HELD || view.state == BELAY_AT_RISK) {
+      require(view.remaining > 0, "a hold is not believed beyond its end");
+      require(view.remaining <= kLongestLease + kRounding, "nor for longer than anybody asked for",
+              std::to_string(view.remaining));
+    }
+  }
+}
+
+// ---- What the application does
+
+void Session::accepted(std::int64_t tag, const Status& status, const std::string& name) {
+  require_readable(status.message);
+  if (!status.ok()) {
+    require(pending_.erase(tag) == 1, "a refused submission has no event", name);
+  }
+}
+
+void Session::acquire() {
+  const std::int64_t tag = ++last_tag_;
+  AcquireRequest request;
+  request.primitive = &lock_;
+  request.name = kNames[input_.below(kNames.size())];
+  request.owner = static_cast<std::int64_t>(input_.below(3));
+  request.lease = input_.any_of<Micros>({0, 0, 100 * kMillisecond, 10 * kSecond, kLongestLease});
+  request.max_hold = input_.any_of<Micros>({0, 0, kSecond});
+  request.notify = true;
+  const Micros wait = input_.any_of<Micros>({kNever, 0, kSecond, 20 * kSecond});
+  pending_[tag] = request.name;
+  accepted(tag, engine_.acquire(tag, request, wait, now_), request.name);
+}
+
+void Session::ask_about(std::int64_t tag, std::int64_t hold) {
+  Status status;
+  switch (input_.below(4)) {
+    case 0:
+    case 1:
+      status = engine_.release(tag, hold, now_);
+      break;
+    case 2:
+      status = engine_.verify(tag, hold, now_);
+      break;
+    default:
+      status = engine_.extend(tag, hold, 10 * kSecond, now_);
+      break;
+  }
+  accepted(tag, status, "");
+}
+
+void Session::submit() {
+  const std::int64_t tag = ++last_tag_;
+  const std::string& name = kNames[input_.below(kNames.size())];
+  pending_[tag] = name;
+  const std::int64_t hold = holds_.empty() ? 1 : holds_[input_.below(holds_.size())];
+  switch (input_.below(8)) {
+    case 0:
+    case 1:
+      ask_about(tag, hold);
+      break;
+    case 2:
+      accepted(tag, engine_.inspect(tag, name, now_), name);
+      break;
+    case 3:
+      accepted(tag, engine_.force(tag, name, input_.any_of<std::int64_t>({0, 1}), now_), name);
+      break;
+    case 4:
+      accepted(tag, engine_.list(tag, input_.any_of<const char*>({"*", "[", "a"}), 2, now_), name);
+      break;
+    case 5:
+      accepted(tag, engine_.ping(tag, now_), name);
+      break;
+    case 6:
+      pending_.erase(tag);
+      static_cast<void>(engine_.cancel(last_tag_ - input_.byte(), now_));
+      break;
+    default:
+      pending_.erase(tag);
+      static_cast<void>(input_.below(8) == 0 ? engine_.shutdown(now_)
+                                             : engine_.abandon(hold, now_));
+      break;
+  }
+}
+
+// ---- What the server does
+
+void Session::feed(std::string_view bytes) {
+  if (link_.state != FakeLink::State::kOpen) {
+    return;
+  }
+  const std::string wrong = reader_.feed(bytes, [](Reply) { return true; });
+  node_.on_link_bytes(bytes, now_);
+  require(wrong.empty() || link_.state == FakeLink::State::kClosed,
+          "what is not the protocol costs the connection", wrong);
+}
+
+// Whole, in two parts, or cut off.
+void Session::deliver(std::string bytes) {
+  const std::size_t manner = input_.below(8);
+  const std::size_t part =
+      manner < 6 ? bytes.size() : std::min<std::size_t>(bytes.size(), input_.byte());
+  feed(bytes.substr(0, part));
+  if (manner == 6) {
+    feed(bytes.substr(part));
+  }
+}
+
+void Session::answer() {
+  if (witness_.asked.empty()) {
+    deliver("+OK\r\n");
+    return;
+  }
+  const HostileServer::Argv command = witness_.asked.front();
+  witness_.asked.pop_front();
+  deliver(server_.answer(command));
+}
+
+void Session::answer_truly() {
+  for (int i = 0; i < 30 && !witness_.asked.empty(); ++i) {
+    const HostileServer::Argv command = witness_.asked.front();
+    witness_.asked.pop_front();
+    feed(server_.truth(command));
+  }
+}
+
+void Session::come_up() {
+  for (int i = 0; i < 4 && !node_.up(); ++i) {
+    if (link_.state == FakeLink::State::kClosed) {
+      now_ = std::max(now_, std::min(node_.next_deadline(), now_ + 3 * kSecond));
+      fire();
+    }
+    if (link_.state == FakeLink::State::kOpening) {
+      link_.state = FakeLink::State::kOpen;
+      reader_.reset();
+      node_.on_link_open(now_);
+    }
+    answer_truly();
+  }
+}
+
+void Session::change_link() {
+  if (link_.state == FakeLink::State::kOpening && input_.flag()) {
+    link_.state = FakeLink::State::kOpen;
+    reader_.reset();
+    node_.on_link_open(now_);
+  } else if (link_.state != FakeLink::State::kClosed) {
+    node_.on_link_closed({BELAY_UNAVAILABLE, "the connection was cut"}, now_);
+  }
+}
+
+// ---- Time
+
+void Session::fire() {
+  for (int i = 0; next_deadline() <= now_; ++i) {
+    require(i < 100, "timers come to an end");
+    node_.on_timer(now_);
+    engine_.on_timer(now_);
+  }
+}
+
+void Session::let_time_pass() {
+  const std::size_t choice = input_.below(8);
+  if (choice == 0 && next_deadline() < kNever) {
+    now_ = std::max(now_, next_deadline());
+  } else if (choice == 7) {
+    ahead_ += input_.any_of<Micros>({kSecond, -kSecond, 3600 * kSecond, -3600 * kSecond});
+  } else {
+    now_ += input_.any_of<Micros>({kMillisecond, 20 * kMillisecond, 100 * kMillisecond, kSecond,
+                                   6 * kSecond, 31 * kSecond, 3600 * kSecond});
+  }
+  // A process that was stopped does not always see its timers first.
+  if (choice != 6) {
+    fire();
+  }
+}
+
+// ---- A session
+
+void Session::step() {
+  server_.set_time(now_ + ahead_);
+  switch (input_.below(12)) {
+    case 0:
+    case 1:
+      acquire();
+      break;
+    case 2:
+      submit();
+      break;
+    case 3:
+      come_up();
+      break;
+    case 4:
+    case 5:
+      answer();
+      break;
+    case 6:
+      answer_truly();
+      break;
+    case 7:
+      deliver(server_.push(records_));
+      break;
+    case 8:
+      deliver(std::string(input_.bytes()));
+      break;
+    case 9:
+    case 10:
+      let_time_pass();
+      break;
+    default:
+      change_link();
+      break;
+  }
+  check_holds();
+}
+
+void Session::run() {
+  for (int i = 0; i < kMostSteps && !input_.empty(); ++i) {
+    step();
+  }
+  finish();
+}
+
+// Whatever the server did, shutting down takes no longer than it may.
+void Session::finish() {
+  static_cast<void>(engine_.shutdown(now_));
+  const Micros end = now_ + kCloseBound;
+  while (now_ < end && !shut_down_) {
+    now_ = std::clamp(next_deadline(), now_ + 1, end);
+    fire();
+  }
+  require(shut_down_, "shutting down comes to its end in time");
+  require(pending_.empty(), "every submission has its event");
+  node_.stop();
+}
+
+}  // namespace
+}  // namespace belay::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  belay::fuzz::Input input(data, size);
+  auto session = std::make_unique<belay::fuzz::Session>(input);
+  session->run();
+  return 0;
+}

@@ -1,0 +1,134 @@
+#include "fuzz/witness.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "fuzz/require.h"
+#include "scripts/scripts.h"
+
+namespace belay::fuzz {
+namespace {
+
+constexpr std::size_t kCode = 1;
+constexpr std::size_t kNumber = 8;
+constexpr std::size_t kFirstKey = 3;  // verb, script, number of keys
+
+double number_at(std::string_view packed, std::size_t offset) {
+  double number = 0;
+  if (packed.size() >= offset + kNumber) {
+    std::memcpy(&number, packed.data() + offset, kNumber);
+  }
+  return number;
+}
+
+// Those of the engine; the node's own are answered before the engine hears of anything.
+bool is_of_engine(const std::vector<std::string>& command) {
+  return command[0] == "EVAL" || command[0] == "EVALSHA" || command[0] == "SCAN" ||
+         command[0] == "PING";
+}
+
+}  // namespace
+
+bool calls(const std::vector<std::string>& command, const Script& script) {
+  return command.size() > kFirstKey && (command[1] == script.sha1 || command[1] == script.body);
+}
+
+void Witness::on_sent(std::string_view bytes) {
+  const std::string wrong = commands_.feed(bytes, [this](Reply command) {
+    Argv argv;
+    for (std::size_t i = 0; i < command.size(); ++i) {
+      argv.emplace_back(command.at(i).text());
+    }
+    require(!argv.empty(), "a command has a name");
+    if (is_of_engine(argv)) {
+      of_engine_.push_back(argv);
+    }
+    asked.push_back(std::move(argv));
+    return true;
+  });
+  require(wrong.empty(), "what we send is the Redis protocol", wrong);
+}
+
+void Witness::on_cut() {
+  asked.clear();
+  of_engine_.clear();
+  commands_.reset();
+}
+
+bool Witness::granted(const std::string& record, std::int64_t fence) const {
+  const auto number = static_cast<double>(fence);
+  return std::any_of(grants_.begin(), grants_.end(), [&](const Grant& grant) {
+    return grant.record == record && grant.fence <= number && number <= grant.last;
+  });
+}
+
+void Witness::note_acquire(const Argv& command, std::string_view reply) {
+  constexpr std::size_t kSize = kCode + 3 * kNumber + 1;
+  if (reply.size() >= kSize && reply[0] == static_cast<char>(AcquireCode::kGranted)) {
+    grants_.push_back({command[kFirstKey], number_at(reply, kCode + kNumber),
+                       number_at(reply, kCode + 2 * kNumber)});
+  }
+}
+
+// More fences for what is ours.
+void Witness::note_renewal(const Argv& command, std::string_view reply) {
+  constexpr std::size_t kKeys = 4;
+  constexpr std::size_t kSize = kCode + kNumber + 1;
+  constexpr std::size_t kFence = 38;  // behind the claim and the lease
+  const std::size_t claims = (command.size() - kFirstKey - 2) / (kKeys + 1);
+  for (std::size_t i = 0; i < claims && reply.size() >= kNumber + (i + 1) * kSize; ++i) {
+    const std::size_t at = kNumber + i * kSize;
+    const std::string& request = command[kFirstKey + claims * kKeys + 2 + i];
+    if (reply[at] == static_cast<char>(RenewCode::kOk)) {
+      grants_.push_back({command[kFirstKey + i * kKeys], number_at(request, kFence),
+                         number_at(reply, at + kCode)});
+    }
+  }
+}
+
+void Witness::on_node_up(Node& node, Micros now) {
+  engine_.on_node_up(node, now);
+}
+
+void Witness::on_node_down(Node& node, Micros now) {
+  require(!node.trouble().ok(), "a node is down for a reason");
+  require(!node.trouble().message.empty(), "a node that is down says why");
+  require_readable(node.trouble().message);
+  engine_.on_node_down(node, now);
+}
+
+void Witness::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent, Micros now) {
+  require(!of_engine_.empty(), "a reply belongs to a command");
+  const Argv command = std::move(of_engine_.front());
+  of_engine_.pop_front();
+  if (calls(command, scripts::kAcquire)) {
+    note_acquire(command, reply.text());
+  } else if (calls(command, scripts::kRenew)) {
+    note_renewal(command, reply.text());
+  }
+  engine_.on_node_reply(node, id, reply, sent, now);
+}
+
+void Witness::on_node_message(Node& node, std::string_view payload, Micros now) {
+  constexpr std::size_t kFence = kCode + 2 * kNumber;  // behind epoch and time
+  constexpr std::size_t kSize = kFence + 3 * kNumber + 1;
+  if (payload.size() >= kSize && payload[0] == static_cast<char>(MessageKind::kGrant)) {
+    grants_.push_back({std::string(payload.substr(kSize)), number_at(payload, kFence),
+                       number_at(payload, kFence + kNumber)});
+  }
+  engine_.on_node_message(node, payload, now);
+}
+
+void Witness::on_node_flushed(Node& node, Micros now) {
+  engine_.on_node_flushed(node, now);
+}
+
+void Witness::on_node_changed(Node& node, std::string_view key, Micros now) {
+  engine_.on_node_changed(node, key, now);
+}
+
+void Witness::on_node_clock(Node& node, Micros now) {
+  engine_.on_node_clock(node, now);
+}
+
+}  // namespace belay::fuzz
