@@ -45,11 +45,16 @@ struct Client::Waiter {
   Event event;
 };
 
-class Client::Entry {
+// The analysis cannot follow the reference that it keeps.
+class SCOPED_CAPABILITY Client::Entry {
  public:
-  explicit Entry(Client& client) : client_(client), now_(boot_time()) { client_.monitor_.lock(); }
+  explicit Entry(Client& client) ACQUIRE(client.monitor_) NO_THREAD_SAFETY_ANALYSIS
+      : client_(client),
+        now_(boot_time()) {
+    client_.monitor_.lock();
+  }
 
-  ~Entry() {
+  ~Entry() RELEASE() NO_THREAD_SAFETY_ANALYSIS {
     const Micros next = std::min(client_.engine_->next_deadline(), client_.node_->next_deadline());
     const std::vector<Waiter*> served = std::exchange(client_.served_, {});
     client_.monitor_.unlock();
@@ -108,7 +113,7 @@ Status Client::start() {
   }
   loop_ = std::move(loop.value);
   link_ = std::make_unique<SocketLink>(*loop_, config_.server, *this);
-  const std::scoped_lock lock(monitor_);
+  const MutexLock lock(monitor_);
   // The node's events go to the engine, which needs the node: the router between them breaks the
   // circle.
   node_ = std::make_unique<Node>(config_, inbox_, seed_, *link_);
@@ -131,7 +136,7 @@ Client::~Client() {
     sem_init(&stopped, 0, 0);
     loop_->post([this, &stopped] {
       {
-        const std::scoped_lock lock(monitor_);
+        const MutexLock lock(monitor_);
         node_->stop();
       }
       sem_post(&stopped);

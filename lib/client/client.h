@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +17,7 @@
 
 #include "base/config.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "client/event_queue.h"
 #include "engine/engine.h"
 #include "net/loop.h"
@@ -96,7 +96,7 @@ class Client final : public LinkEvents, public EngineEvents {
   void on_link_open() override;
   void on_link_bytes(std::string_view bytes) override;
   void on_link_closed(const Status& why) override;
-  void on_event(Event event) override;
+  void on_event(Event event) override REQUIRES(monitor_);
 
   const Config config_;
   const std::uint32_t generation_;
@@ -108,14 +108,15 @@ class Client final : public LinkEvents, public EngineEvents {
   EventQueue queue_;
   std::atomic<int> visits_{0};
 
-  std::mutex monitor_;  // guards what follows
-  std::unique_ptr<Node> node_;
-  std::unique_ptr<SingleRouter> router_;
-  std::unique_ptr<Engine> engine_;
-  std::unordered_map<std::int64_t, Waiter*> waiters_;
-  std::vector<Waiter*> served_;
-  std::int64_t last_tag_ = kMaxId;  // of waiting threads: beyond what callers may choose
-  sem_t shut_down_{};               // posted when the engine has closed
+  Mutex monitor_;
+  std::unique_ptr<Node> node_ PT_GUARDED_BY(monitor_);
+  std::unique_ptr<SingleRouter> router_ PT_GUARDED_BY(monitor_);
+  std::unique_ptr<Engine> engine_ PT_GUARDED_BY(monitor_);
+  std::unordered_map<std::int64_t, Waiter*> waiters_ GUARDED_BY(monitor_);
+  std::vector<Waiter*> served_ GUARDED_BY(monitor_);
+  // Of waiting threads: beyond what callers may choose.
+  std::int64_t last_tag_ GUARDED_BY(monitor_) = kMaxId;
+  sem_t shut_down_{};  // posted when the engine has closed
 };
 
 }  // namespace belay

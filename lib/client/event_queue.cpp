@@ -15,7 +15,7 @@ EventQueue::~EventQueue() {
 }
 
 void EventQueue::push(Event event) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (closed_) {
     return;
   }
@@ -29,15 +29,16 @@ void EventQueue::push(Event event) {
 }
 
 std::unique_ptr<Event> EventQueue::next(std::int64_t timeout_ms) {
-  std::unique_lock lock(mutex_);
-  const auto ready = [this] { return closed_ || !events_.empty(); };
+  MutexLock lock(mutex_);
+  const auto ready = [this]() REQUIRES(mutex_) { return closed_ || !events_.empty(); };
   ++waiting_;
   if (timeout_ms < 0) {
-    arrived_.wait(lock, ready);
+    arrived_.wait(lock.native(), ready);
   } else if (timeout_ms > 0) {
     // A longer wait than the clock can express is one without limit to any caller.
     constexpr std::int64_t kLongest = std::int64_t{1000} * 3600 * 24 * 365;
-    arrived_.wait_for(lock, std::chrono::milliseconds(std::min(timeout_ms, kLongest)), ready);
+    arrived_.wait_for(lock.native(), std::chrono::milliseconds(std::min(timeout_ms, kLongest)),
+                      ready);
   }
   --waiting_;
   if (events_.empty()) {
@@ -56,7 +57,7 @@ std::unique_ptr<Event> EventQueue::next(std::int64_t timeout_ms) {
 }
 
 int EventQueue::fd() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (fd_ < 0) {
     fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (!events_.empty()) {
@@ -67,7 +68,7 @@ int EventQueue::fd() {
 }
 
 void EventQueue::close() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   closed_ = true;
   events_.clear();
   arrived_.notify_all();

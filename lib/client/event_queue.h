@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "engine/event.h"
 
 namespace belay {
@@ -32,15 +32,16 @@ class EventQueue {
   void close();
 
  private:
-  void signal();
-  void drain();
+  void signal() REQUIRES(mutex_);
+  void drain() REQUIRES(mutex_);
 
-  std::mutex mutex_;  // guards what follows
+  Mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Event> events_;
-  int waiting_ = 0;
-  int fd_ = -1;  // made when first asked for: a write to it costs more than the rest
-  bool closed_ = false;
+  std::deque<Event> events_ GUARDED_BY(mutex_);
+  int waiting_ GUARDED_BY(mutex_) = 0;
+  // Made when first asked for: a write to it costs more than the rest.
+  int fd_ GUARDED_BY(mutex_) = -1;
+  bool closed_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace belay

@@ -114,7 +114,7 @@ void Loop::stop() {
 
 void Loop::post(std::function<void()> task) {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks_.push_back(std::move(task));
   }
   uv_async_send(&wake_);
@@ -123,7 +123,7 @@ void Loop::post(std::function<void()> task) {
 void Loop::run_tasks() {
   std::vector<std::function<void()>> tasks;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks.swap(tasks_);
   }
   for (const auto& task : tasks) {
@@ -132,7 +132,7 @@ void Loop::run_tasks() {
 }
 
 void Loop::arm(Micros at) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (at < armed_) {
     armed_ = at;
     set_timer(at);
@@ -153,7 +153,7 @@ void Loop::fire_timer() {
     return;  // armed anew meanwhile
   }
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     armed_ = kNever;
   }
   on_timer_();

@@ -7,10 +7,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace belay {
@@ -46,7 +46,7 @@ class Loop {
   void stop();
   void run_tasks();
   void fire_timer();
-  void set_timer(Micros at);
+  void set_timer(Micros at) REQUIRES(mutex_);
 
   std::function<void()> on_timer_;
   uv_loop_t loop_{};
@@ -56,9 +56,9 @@ class Loop {
   int timer_fd_ = -1;
   bool loop_made_ = false;
   bool running_ = false;
-  std::mutex mutex_;  // guards what follows
-  std::vector<std::function<void()>> tasks_;
-  Micros armed_ = kNever;
+  Mutex mutex_;
+  std::vector<std::function<void()>> tasks_ GUARDED_BY(mutex_);
+  Micros armed_ GUARDED_BY(mutex_) = kNever;
 };
 
 }  // namespace belay

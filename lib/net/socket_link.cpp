@@ -63,8 +63,10 @@ struct SocketLink::Watch {
 
 // A look-up's way back to the loop, until the link loses interest.
 struct SocketLink::LookUp {
-  std::mutex mutex;
-  Loop* loop = nullptr;  // guarded by mutex
+  explicit LookUp(Loop* back) : loop(back) {}
+
+  Mutex mutex;
+  Loop* loop GUARDED_BY(mutex);
 };
 
 SocketLink::SocketLink(Loop& loop, ServerAddress server, LinkEvents& events)
@@ -94,11 +96,10 @@ void SocketLink::begin() {
     connect_next();
     return;
   }
-  look_up_ = std::make_shared<LookUp>();
-  look_up_->loop = &loop_;
+  look_up_ = std::make_shared<LookUp>(&loop_);
   resolve(server_.host, server_.port,
           [this, look_up = look_up_](std::vector<SocketAddress> addresses, const std::string& why) {
-            const std::scoped_lock lock(look_up->mutex);
+            const MutexLock lock(look_up->mutex);
             if (look_up->loop != nullptr) {
               look_up->loop->post([this, look_up, found = std::move(addresses), why] {
                 if (look_up == look_up_) {
@@ -171,7 +172,7 @@ void SocketLink::on_ready(int status, int events) {
   }
   if ((events & UV_WRITABLE) != 0) {
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       blocked_ = false;
     }
     flush();
@@ -195,7 +196,7 @@ void SocketLink::finish_connect() {
   connecting_ = false;
   watch(UV_READABLE);
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     fd_ = watch_->fd;
   }
   events_.on_link_open();
@@ -222,17 +223,17 @@ void SocketLink::close() {
   opening_ = false;
   connecting_ = false;
   if (look_up_ != nullptr) {
-    const std::scoped_lock lock(look_up_->mutex);
+    const MutexLock lock(look_up_->mutex);
     look_up_->loop = nullptr;
   }
   look_up_.reset();
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     fd_ = -1;
     if (watch_ != nullptr) {
       shutdown(watch_->fd, SHUT_RDWR);
     }
-    writer_left_.wait(lock, [this] { return !writing_; });
+    writer_left_.wait(lock.native(), [this]() REQUIRES(mutex_) { return !writing_; });
     queued_.clear();
     sending_.clear();
     sent_ = 0;
@@ -251,14 +252,14 @@ void SocketLink::close() {
 }
 
 void SocketLink::send(std::string_view bytes) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (fd_ >= 0) {
     queued_.append(bytes);
   }
 }
 
 void SocketLink::flush() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (writing_ || blocked_) {
     return;
   }
@@ -293,7 +294,7 @@ void SocketLink::update_watch() {
   }
   bool blocked = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     blocked = blocked_;
   }
   watch(blocked ? UV_READABLE | UV_WRITABLE : UV_READABLE);

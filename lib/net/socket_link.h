@@ -7,11 +7,11 @@
 
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/config.h"
+#include "base/mutex.h"
 #include "net/link.h"
 #include "net/loop.h"
 #include "net/resolver.h"
@@ -57,12 +57,14 @@ class SocketLink final : public Link {
   bool opening_ = false;
   std::shared_ptr<LookUp> look_up_;  // shared with the look-up's thread, which nobody can stop
 
-  std::mutex mutex_;  // guards what follows
+  Mutex mutex_;
   std::condition_variable writer_left_;
-  int fd_ = -1;
-  bool writing_ = false;
-  bool blocked_ = false;  // the socket took no more; the loop waits until it does
-  std::string queued_;
+  int fd_ GUARDED_BY(mutex_) = -1;
+  bool writing_ GUARDED_BY(mutex_) = false;
+  // The socket took no more; the loop waits until it does.
+  bool blocked_ GUARDED_BY(mutex_) = false;
+  std::string queued_ GUARDED_BY(mutex_);
+  // These belong to whoever is writing, also without the lock.
   std::string sending_;
   std::size_t sent_ = 0;  // of sending_
 };
