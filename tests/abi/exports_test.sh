@@ -50,5 +50,11 @@ same "frozen_numbers.c does not freeze what belay.h numbers" \
   "$(numbers "$source/include/belay/belay.h" 'BELAY_[A-Z_]+ *= *-?[0-9]+')" \
   "$(numbers "$here/frozen_numbers.c" 'FROZEN\(BELAY_[A-Z_]+, *-?[0-9]+\)')"
 
+functions() { # FILE
+  without_comments "$1" | grep -o '\bbelay_[a-z_]*(' | tr -d '(' | LC_ALL=C sort
+}
+same "frozen_functions.c does not freeze what belay.h declares" "$(functions "$source/include/belay/belay.h")" \
+  "$(functions "$here/frozen_functions.c")"
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
