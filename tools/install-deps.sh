@@ -14,7 +14,7 @@ packages=(
   g++ cmake ninja-build pkg-config git ca-certificates python3
   libuv1-dev libcli11-dev libgtest-dev libbenchmark-dev lua5.1 liblua5.1-0-dev
   lua-check clang libclang-rt-dev clang-tidy clang-format shellcheck abigail-tools
-  redis-server redis-sentinel
+  redis-server redis-sentinel libsqlite3-dev
 )
 services=(redis-server redis-sentinel valkey-server valkey-sentinel)
 hiredis_minimum=1.0
@@ -37,13 +37,14 @@ supported() {
 has_hiredis() { pkg-config --exists "hiredis >= $hiredis_minimum" hiredis_ssl 2>/dev/null; }
 
 # The names of the packages that are not there, one a line. Any Valkey is new enough: its first
-# release is 7.2. A hiredis or Valkey that was installed by other means is as good.
+# release is 7.2. A hiredis, Valkey or Go that was installed by other means is as good.
 missing_packages() {
   local installed
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null |
     sed -n 's/^installed //p' | sort) || true
   comm -23 <(printf '%s\n' "${packages[@]}" | sort) <(printf '%s\n' "$installed")
   has_hiredis || echo libhiredis-dev
+  command -v go >/dev/null || echo golang-go
   command -v valkey-server >/dev/null || echo valkey-server
   command -v valkey-sentinel >/dev/null || echo valkey-sentinel
   command -v valkey-cli >/dev/null || echo valkey-tools
@@ -151,7 +152,7 @@ finish() {
 if ! supported || ! command -v apt-get >/dev/null; then
   say "needed, named as in Debian:"
   printf '  %s\n' "${packages[@]}" "libhiredis-dev (>= $hiredis_minimum, with hiredis_ssl)" \
-    'valkey-server, valkey-sentinel and valkey-tools (>= 7.2)' 'cmake must be >= 3.25'
+    'valkey-server, valkey-sentinel and valkey-tools (>= 7.2)' 'golang-go (>= 1.19)' 'cmake must be >= 3.25'
   die "please install them yourself: only Debian 12 was tried here" \
     "(Debian from 13 and Ubuntu from 24.04 are let through, untried)"
 fi

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration cli docs bench lint asan tsan fuzz. None named:
-# all of them. Prints a line a suite and at the end `N passed, N failed`.
+# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration chaos cli docs bench lint asan tsan
+# fuzz. None named: all of them. Prints a line a suite and at the end `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-all=(unit script sim abi integration cli docs bench lint asan tsan fuzz)
+all=(unit script sim abi integration chaos cli docs bench lint asan tsan fuzz)
 suites=("${@:-${all[@]}}")
 passed=0
 failed=0
@@ -15,8 +15,8 @@ count() { # SUITE PASSED FAILED
   printf '%-12s %s passed, %s failed\n' "$1" "$2" "$3"
 }
 
-# Runs ctest's tests of one label in a preset and adds up what they print of themselves: GoogleTest's, unittest's and plain `N passed, N
-# failed` lines, or one a test that prints none. A suite that runs nothing has failed, and so has whatever was skipped.
+# Runs ctest's tests of one label in a preset and adds up what they print of themselves: GoogleTest's, unittest's, Go's and plain `N
+# passed, N failed` lines, or one a test that prints none. A suite that runs nothing has failed, and so has whatever was skipped.
 run_ctest() { # SUITE PRESET LABEL
   local log=build/$2/$1.log good bad
   ctest --test-dir "build/$2" -L "$3" --verbose --no-tests=error >"$log" 2>&1
@@ -24,6 +24,8 @@ run_ctest() { # SUITE PRESET LABEL
   read -r good bad < <(awk '
     /\[  PASSED  \] [0-9]+ test/ { good += $5; own = 1 }
     /\[  (FAILED|SKIPPED) .*\] [0-9]+ test.*listed below/ { bad += $5; own = 1 }
+    /: --- PASS: / { ++good; own = 1 }
+    /: --- FAIL: / { ++bad; own = 1 }
     /: Ran [0-9]+ tests? in / { ran = $3; good += ran; own = 1 }
     /: FAILED \(|: OK \(/ { n = split($0, part, /[(,)]/)
       for (i = 2; i <= n; ++i) if (split(part[i], word, "=") == 2) { good -= word[2]; bad += word[2] } }
@@ -54,7 +56,7 @@ for suite in "${suites[@]}"; do
     asan | tsan)
       if tools/build.sh "$suite" unit_test integration; then run_ctest "$suite" "$suite" '^(unit|integration)$'; else count "$suite" 0 1; fi
       ;;
-    unit | script | sim | abi | integration | cli | docs | bench)
+    unit | script | sim | abi | integration | chaos | cli | docs | bench)
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$"; else count "$suite" 0 1; fi ;;
     *)
       echo "unknown suite '$suite'; there are: ${all[*]}" >&2

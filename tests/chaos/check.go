@@ -1,0 +1,370 @@
+package main
+
+import (
+	"fmt"
+	"sort"
+)
+
+const (
+	millisecond = int64(1000000)
+	// How far the fences of a claim's local handoffs may be ahead of the server's time: a grant brings 8, a renewal at most 64.
+	localFences  = 72
+	longestGrant = 2000 // milliseconds
+)
+
+// A Violation is a promise that a history broke.
+type Violation struct {
+	At   int64 // about when
+	What string
+}
+
+// A Hold is what a history says of one hold.
+type Hold struct {
+	Worker, Owner   int
+	ID, Fence       int64
+	Name            string
+	LeaseMs         int64 // 0: the watchdog's
+	Call, Return    int64 // of its acquire
+	Vouched         int64 // the latest moment until which the library has vouched for it
+	ReleaseCall     int64 // 0: never
+	ReleaseStatus   string
+	ReleaseReturned bool
+	Lost            int64 // when LOST was told; 0: never
+	SampledLost     int64 // when its state was first seen to be LOST; 0: never
+	end             int64 // the moment from which nobody counts on it any more
+	outdated        bool  // handed over locally in a tenure whose record the server has lost
+}
+
+type holdKey struct {
+	worker int
+	id     int64
+}
+
+type call struct {
+	event   Event
+	returns int
+}
+
+// A checker reads a record once, and collects what it finds wrong.
+type checker struct {
+	record     *Record
+	holds      map[holdKey]*Hold
+	acquires   map[[2]int64]*call // by worker and id
+	cancelled  map[[2]int64]bool
+	writes     map[string]*Event // calls, by the write's id
+	outcomes   map[string]*Event // returns
+	longest    int64             // lease in milliseconds
+	violations []Violation
+}
+
+// Check holds a history against the promises of the lock and of the resources that its fences guard.
+func Check(record *Record) []Violation {
+	c := &checker{record: record, holds: map[holdKey]*Hold{}, acquires: map[[2]int64]*call{}, cancelled: map[[2]int64]bool{},
+		writes: map[string]*Event{}, outcomes: map[string]*Event{}}
+	for i := range record.Events {
+		c.readAcquire(&record.Events[i])
+	}
+	c.longest = c.longestLease()
+	for i := range record.Events { // a loss may be told before the actor has written down its grant
+		c.read(&record.Events[i])
+	}
+	c.checkAnswers()
+	for name, holds := range c.byName() {
+		c.checkLosses(holds)
+		c.checkExclusion(name, holds)
+	}
+	c.checkWrites()
+	sort.SliceStable(c.violations, func(i, j int) bool { return c.violations[i].At < c.violations[j].At })
+	return c.violations
+}
+
+func (c *checker) violation(at int64, format string, args ...interface{}) {
+	c.violations = append(c.violations, Violation{at, fmt.Sprintf(format, args...)})
+}
+
+func (hold *Hold) String() string {
+	return fmt.Sprintf("worker %d's hold %d of '%s' (owner %d, fence %d)", hold.Worker, hold.ID, hold.Name, hold.Owner, hold.Fence)
+}
+
+// ---- Reading
+
+func (c *checker) readAcquire(event *Event) {
+	key := [2]int64{int64(event.Worker), event.number("id")}
+	switch {
+	case event.is("call", "acquire"):
+		c.acquires[key] = &call{event: *event}
+	case event.is("cancel", "acquire"):
+		c.cancelled[key] = true
+	case event.is("return", "acquire"):
+		c.readAcquired(event, c.acquires[key])
+	}
+}
+
+func (c *checker) read(event *Event) {
+	hold := c.holds[holdKey{event.Worker, event.number("id")}]
+	switch {
+	case event.is("call", "write"):
+		c.writes[event.Fields["id"]] = event
+	case event.is("return", "write"):
+		c.outcomes[event.Fields["id"]] = event
+	case event.Noun != "hold" && event.Noun != "release":
+	case hold == nil:
+		c.violation(event.At, "worker %d: '%s' of a hold that was never granted", event.Worker, event.Text)
+	case event.is("sample", "hold"):
+		c.readSample(event, hold)
+	case event.is("told", "hold"):
+		c.readNews(event, hold)
+	case event.is("call", "release") && hold.ReleaseCall == 0:
+		hold.ReleaseCall = event.At
+	case event.is("return", "release"):
+		c.readReleased(event, hold)
+	}
+}
+
+func (c *checker) readAcquired(event *Event, asked *call) {
+	if asked == nil {
+		c.violation(event.At, "worker %d: '%s' answers nothing that was asked", event.Worker, event.Text)
+		return
+	}
+	asked.returns++
+	if asked.returns > 1 {
+		c.violation(event.At, "worker %d: acquire %s completed twice", event.Worker, event.Fields["id"])
+	}
+	status, wait := event.Fields["status"], asked.event.number("wait")
+	allowed := status == "UNAVAILABLE" && wait >= 0 || status == "BUSY" && wait == 0 || status == "TIMEOUT" && wait > 0 ||
+		status == "CANCELLED" && asked.event.number("cancel") >= 0 || status == "SERVER_ERROR" && c.record.Errors
+	if status != "OK" {
+		if !allowed {
+			c.violation(event.At, "worker %d: '%s' is no answer to '%s'", event.Worker, event.Text, asked.event.Text)
+		}
+		return
+	}
+	hold := &Hold{Worker: event.Worker, Owner: int(asked.event.number("owner")), ID: event.number("hold"), Fence: event.number("fence"),
+		Name: asked.event.Fields["name"], LeaseMs: asked.event.number("lease"), Call: asked.event.At, Return: event.At}
+	key := holdKey{hold.Worker, hold.ID}
+	if hold.ID <= 0 || hold.Fence <= 0 || c.holds[key] != nil {
+		c.violation(event.At, "%v has no proper id or fence", hold)
+	}
+	c.holds[key] = hold
+}
+
+func (c *checker) readSample(event *Event, hold *Hold) {
+	remaining, lost := event.number("remaining"), event.number("state") == 3
+	if lost && hold.SampledLost == 0 {
+		hold.SampledLost = event.At
+	}
+	if hold.Lost != 0 && (remaining > 0 || !lost) {
+		c.violation(event.At, "%v was vouched for after LOST", hold)
+	}
+	lease := hold.LeaseMs
+	if lease == 0 {
+		lease = c.longest
+	}
+	if remaining > lease {
+		c.violation(event.At, "%v was vouched for for %d ms, longer than its lease", hold, remaining)
+	}
+	if until := event.At + remaining*millisecond; remaining > 0 && until > hold.Vouched {
+		hold.Vouched = until
+	}
+}
+
+func (c *checker) readNews(event *Event, hold *Hold) {
+	switch {
+	case hold.Lost != 0:
+		c.violation(event.At, "%v: '%s' after LOST", hold, event.Text)
+	case event.Fields["news"] == "LOST":
+		hold.Lost = event.At
+	}
+}
+
+func (c *checker) readReleased(event *Event, hold *Hold) {
+	status := event.Fields["status"]
+	if hold.ReleaseReturned {
+		if status != "UNKNOWN_HOLD" {
+			c.violation(event.At, "%v was released twice and answered %s", hold, status)
+		}
+		return
+	}
+	hold.ReleaseReturned = true
+	hold.ReleaseStatus = status
+	if status != "OK" && status != "LOST" && status != "UNAVAILABLE" {
+		c.violation(event.At, "release of %v answered %s", hold, status)
+	}
+	lost := hold.Lost != 0 && hold.Lost < hold.ReleaseCall || hold.SampledLost != 0
+	if lost && status != "LOST" {
+		c.violation(event.At, "release of %v, which was LOST, answered %s", hold, status)
+	}
+}
+
+// ---- Checks
+
+// checkAnswers: whatever was asked was answered once, and every loss was told.
+func (c *checker) checkAnswers() {
+	for key, asked := range c.acquires {
+		if asked.returns == 0 && c.record.Ended[int(key[0])] {
+			c.violation(asked.event.At, "worker %d: acquire %d never completed", key[0], key[1])
+		}
+	}
+	for _, hold := range c.holds {
+		if hold.ReleaseStatus == "LOST" && hold.Lost == 0 && c.record.Ended[hold.Worker] {
+			c.violation(hold.ReleaseCall, "%v: its release answered LOST, but no LOST was told", hold)
+		}
+	}
+}
+
+func (c *checker) byName() map[string][]*Hold {
+	names := map[string][]*Hold{}
+	for _, hold := range c.holds {
+		hold.end = hold.Call
+		if hold.Vouched > hold.end {
+			hold.end = hold.Vouched
+		}
+		for _, ended := range []int64{hold.ReleaseCall, hold.Lost, hold.SampledLost} {
+			if ended != 0 && ended < hold.end {
+				hold.end = ended
+			}
+		}
+		names[hold.Name] = append(names[hold.Name], hold)
+	}
+	for _, holds := range names {
+		sort.Slice(holds, func(i, j int) bool {
+			if holds[i].Fence != holds[j].Fence {
+				return holds[i].Fence < holds[j].Fence
+			}
+			return holds[i].Call < holds[j].Call
+		})
+		extendTenures(holds)
+	}
+	return names
+}
+
+// extendTenures: what the same owner enters again, under the same fence, was still held when it asked.
+func extendTenures(holds []*Hold) {
+	for i, inner := range holds {
+		for _, outer := range holds[:i] {
+			ended := false
+			for _, at := range []int64{outer.ReleaseCall, outer.Lost, outer.SampledLost} {
+				ended = ended || at != 0 && at < inner.Call
+			}
+			if outer.Worker == inner.Worker && outer.Fence == inner.Fence && !ended && outer.end < inner.Call {
+				outer.end = inner.Call
+			}
+		}
+	}
+}
+
+// checkLosses: what the server has forgotten ends when it does so, as far as others are concerned; until the holder learns of it two
+// may hold the lock, and the older tenure may go on handing over locally, under its own lower fences. But nothing renews it, and where
+// nothing was forgotten nothing is LOST before its time.
+func (c *checker) checkLosses(holds []*Hold) {
+	for _, hold := range holds {
+		for _, loss := range c.record.Losses {
+			if hold.Fence <= loss.Behind {
+				c.applyLoss(hold, loss)
+			}
+		}
+		if len(c.record.Losses) == 0 && hold.Lost != 0 && hold.Lost < hold.Vouched {
+			c.violation(hold.Lost, "%v was LOST %d us before the time that it had been vouched for", hold, (hold.Vouched-hold.Lost)/1000)
+		}
+	}
+}
+
+func (c *checker) applyLoss(hold *Hold, loss Loss) {
+	before := hold.Fence < loss.Before-localFences
+	// Handed over locally since, or granted in that very moment: nothing can be said of it.
+	hold.outdated = hold.outdated || !before || hold.Call > loss.To
+	if hold.end > loss.From {
+		hold.end = loss.From
+	}
+	if hold.end < hold.Call {
+		hold.end = hold.Call
+	}
+	if before && hold.Vouched > loss.To+c.longest*millisecond {
+		c.violation(hold.Vouched, "%v was renewed after the server had lost it", hold)
+	}
+}
+
+// longestLease is what a hold that the watchdog renews may be vouched for, at most: it may have taken over a claim with a longer lease,
+// or have been granted by a message, for a grant lease.
+func (c *checker) longestLease() int64 {
+	longest := c.record.Watchdog
+	if longest < longestGrant {
+		longest = longestGrant
+	}
+	for _, asked := range c.acquires {
+		if lease := asked.event.number("lease"); lease > longest {
+			longest = lease
+		}
+	}
+	return longest
+}
+
+func (c *checker) checkExclusion(name string, holds []*Hold) {
+	var current []*Hold
+	for _, hold := range holds {
+		if !hold.outdated {
+			current = append(current, hold)
+		}
+	}
+	hold := firstUnlinearizable(current)
+	if hold == nil {
+		return
+	}
+	c.violation(hold.Return, "'%s' cannot have been granted as it was: %v came while another was vouched for, or its fence was too low%s",
+		name, hold, rivals(current, hold))
+}
+
+// rivals lists the holds that stand beside a grant, for people.
+func rivals(holds []*Hold, granted *Hold) string {
+	text := ""
+	for _, hold := range holds {
+		beside := hold.Call <= granted.Return && hold.end >= granted.Return
+		if hold != granted && (beside || hold.Fence >= granted.Fence && hold.Return < granted.Call) {
+			text += fmt.Sprintf("; beside it: %v, granted %.6f s before, vouched for until %+.6f s", hold,
+				float64(granted.Return-hold.Return)/1e9, float64(hold.end-granted.Return)/1e9)
+		}
+	}
+	return text
+}
+
+// checkWrites: each resource took every write that it accepted exactly once, in the order of fences, and none that it refused; and it
+// refused nobody who held the lock.
+func (c *checker) checkWrites() {
+	taken := map[string]string{} // by the write's id: where
+	for where, writes := range c.record.Took {
+		if len(writes) != c.record.Counts[where] {
+			c.violation(0, "%s counted %d writes and took %d", where, c.record.Counts[where], len(writes))
+		}
+		var last int64
+		for _, write := range writes {
+			asked := c.writes[write.ID]
+			if asked == nil || asked.Fields["to"]+" "+asked.Fields["name"] != where || asked.number("fence") != write.Fence {
+				c.violation(0, "%s took write %s with fence %d, which nobody sent there", where, write.ID, write.Fence)
+				continue
+			}
+			if write.Fence < last {
+				c.violation(asked.At, "%s took write %s with fence %d after fence %d", where, write.ID, write.Fence, last)
+			}
+			if taken[write.ID] != "" {
+				c.violation(asked.At, "%s took write %s twice", where, write.ID)
+			}
+			last, taken[write.ID] = write.Fence, where
+		}
+	}
+	for id, outcome := range c.outcomes {
+		result := outcome.Fields["outcome"]
+		if result == "accepted" && taken[id] == "" || result == "refused" && taken[id] != "" {
+			c.violation(outcome.At, "write %s was %s, but the resource says otherwise", id, result)
+		}
+		if result == "refused" && c.writes[id] != nil {
+			c.checkRefused(c.writes[id], outcome)
+		}
+	}
+}
+
+func (c *checker) checkRefused(asked, outcome *Event) {
+	hold := c.holds[holdKey{asked.Worker, asked.number("hold")}]
+	if hold != nil && !hold.outdated && outcome.At < hold.end {
+		c.violation(outcome.At, "write %s was refused although %v was vouched for", asked.Fields["id"], hold)
+	}
+}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// told reads a history made by hand, a line an event: "MILLISECONDS WORKER ACTOR VERB NOUN KEY=VALUE...". Other lines: "loses AT UNTIL"
+// in milliseconds, with fences in the same measure, "took WHERE NAME FENCE ID", "counted WHERE NAME N". All workers ended by themselves but
+// those of "killed WORKER".
+func told(t *testing.T, history string) *Record {
+	t.Helper()
+	record := &Record{Ended: map[int]bool{}, Watchdog: 1000, Counts: map[string]int{}, Took: map[string][]Took{}}
+	number := func(word string) int64 {
+		value, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	killed := map[int]bool{}
+	for _, line := range strings.Split(history, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		switch words[0] {
+		case "loses":
+			record.Losses = append(record.Losses,
+				Loss{number(words[1]) * millisecond, number(words[2]) * millisecond, number(words[1]) * 1000, number(words[2]) * 1000})
+		case "took":
+			record.took(words[1]+" "+words[2], words[3], words[4])
+		case "counted":
+			record.Counts[words[1]+" "+words[2]] = int(number(words[3]))
+		case "killed":
+			killed[int(number(words[1]))] = true
+		default:
+			worker := int(number(words[1]))
+			event, err := parseEvent(worker, words[0]+" "+strings.Join(words[2:], " "))
+			if err != nil {
+				t.Fatal(err)
+			}
+			event.At *= millisecond
+			record.Events = append(record.Events, event)
+			record.Ended[worker] = true
+		}
+	}
+	for worker := range killed {
+		delete(record.Ended, worker)
+	}
+	return record
+}
+
+// Worker 1 holds 'a' under fence 100000 from 10 on, vouched for until 1010, and worker 2 asks at 20.
+const held = `
+	5 1 1 call acquire id=1 name=a owner=1 wait=-1 cancel=-1
+	10 1 1 return acquire id=1 status=OK hold=1 fence=100000
+	10 1 1 sample hold id=1 remaining=1000 state=1
+	20 2 1 call acquire id=1 name=a owner=1 wait=-1 cancel=-1
+`
+
+func TestCheckerAcceptsWhatThePromisesAllow(t *testing.T) {
+	for what, history := range map[string]string{
+		"one after the other": held + `
+			50 1 1 call release id=1
+			51 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			52 1 1 return release id=1 status=OK
+			60 2 1 call release id=1
+			61 2 1 return release id=1 status=OK`,
+		"the same owner again, under the same fence": held + `
+			30 1 1 call acquire id=2 name=a owner=1 wait=0 cancel=-1
+			31 1 1 return acquire id=2 status=OK hold=2 fence=100000
+			40 1 1 call release id=2
+			41 1 1 return release id=2 status=OK
+			50 1 1 call release id=1
+			51 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			52 1 1 return release id=1 status=OK`,
+		"entered again after the last news, which shows that it was still held": held + `
+			1500 1 1 call acquire id=2 name=a owner=1 wait=0 cancel=-1
+			1501 1 1 return acquire id=2 status=OK hold=2 fence=100000
+			1502 1 1 call release id=2
+			1503 1 1 return release id=2 status=OK
+			1504 1 1 call release id=1
+			1505 1 1 return release id=1 status=OK
+			1506 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
+		"a holder that was killed, and its lease": held + `
+			killed 1
+			1010 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
+		"a holder that was stopped and learns that it lost the lock": held + `
+			1010 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			2000 1 0 told hold id=1 news=LOST
+			2001 1 1 sample hold id=1 remaining=0 state=3
+			2002 1 1 call release id=1
+			2003 1 1 return release id=1 status=LOST`,
+		"a release in doubt, which took place": held + `
+			50 1 1 call release id=1
+			52 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			1050 1 1 return release id=1 status=UNAVAILABLE in_doubt=900`,
+		"a release in doubt, which did not": held + `
+			50 1 1 call release id=1
+			1050 1 1 return release id=1 status=UNAVAILABLE in_doubt=900
+			1060 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
+		"an acquire in doubt, which may have been granted": `
+			1 3 1 call acquire id=1 name=a owner=0 wait=500 cancel=-1
+			2 3 1 return acquire id=1 status=UNAVAILABLE in_doubt=900` + held + `
+			1060 1 1 call release id=1
+			1061 1 1 return release id=1 status=OK
+			1062 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
+		"an acquire of a worker that was killed": held + `
+			killed 2`,
+		"a grant that was lost before its holder looked": held + `
+			50 1 1 call release id=1
+			51 1 1 return release id=1 status=OK
+			60 3 1 call acquire id=1 name=a owner=0 wait=-1 cancel=-1
+			900 3 1 return acquire id=1 status=OK hold=1 fence=100002
+			2000 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			2001 2 0 told hold id=1 news=LOST
+			2001 2 1 sample hold id=1 remaining=0 state=3`,
+		"two holders after the data were lost": held + `
+			loses 200 201
+			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
+			202 2 1 sample hold id=1 remaining=1000 state=1
+			203 1 1 sample hold id=1 remaining=800 state=1
+			300 1 0 told hold id=1 news=LOST
+			301 1 1 sample hold id=1 remaining=0 state=3`,
+		"local handoffs of a tenure that the server has lost": held + `
+			loses 200 201
+			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
+			203 1 1 call release id=1
+			204 1 2 call acquire id=2 name=a owner=0 wait=-1 cancel=-1
+			205 1 2 return acquire id=2 status=OK hold=2 fence=100001
+			205 1 1 return release id=1 status=OK
+			205 1 2 sample hold id=2 remaining=800 state=1
+			300 1 0 told hold id=2 news=LOST
+			301 1 2 sample hold id=2 remaining=0 state=3`,
+		"a stale write that was refused": held + `
+			1500 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			1501 2 1 call write id=2.1.1 to=redis name=a hold=1 fence=100001
+			1502 2 1 return write id=2.1.1 outcome=accepted
+			1503 1 1 call write id=1.1.1 to=redis name=a hold=1 fence=100000
+			1504 1 1 return write id=1.1.1 outcome=refused
+			took redis a 100001 2.1.1
+			counted redis a 1`,
+		"a write of a worker that was killed, which was taken": held + `
+			killed 1
+			killed 2
+			30 1 1 call write id=1.1.1 to=sqlite name=a hold=1 fence=100000
+			took sqlite a 100000 1.1.1
+			counted sqlite a 1`,
+	} {
+		for _, violation := range Check(told(t, history)) {
+			t.Errorf("%s: %s", what, violation.What)
+		}
+	}
+}
+
+func TestCheckerRejectsWhatThePromisesForbid(t *testing.T) {
+	const granted, two = "cannot have been granted", `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100001`
+	for what, wrong := range map[string]struct{ history, violation string }{
+		"two holders": {held + two + `
+			50 1 1 call release id=1
+			51 1 1 return release id=1 status=OK`, granted},
+		"two holders, one of them killed":             {held + "killed 1" + two, granted},
+		"two holders, before a release in doubt":      {held + two + "\n50 1 1 call release id=1\n1050 1 1 return release id=1 status=UNAVAILABLE", granted},
+		"two holders, the first told that it lost it": {held + two + "\n1010 1 0 told hold id=1 news=LOST", granted},
+		"two owners of one client": {held + `
+			30 1 2 call acquire id=2 name=a owner=2 wait=0 cancel=-1
+			31 1 2 return acquire id=2 status=OK hold=2 fence=100001
+			60 1 1 call release id=1
+			61 1 1 return release id=1 status=OK`, granted},
+		"re-entry by another owner": {held + `
+			30 1 2 call acquire id=2 name=a owner=2 wait=0 cancel=-1
+			31 1 2 return acquire id=2 status=OK hold=2 fence=100000
+			60 1 1 call release id=1
+			61 1 1 return release id=1 status=OK`, granted},
+		"re-entry of another client": {held + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100000
+			60 1 1 call release id=1
+			61 1 1 return release id=1 status=OK`, granted},
+		"re-entry by nobody's owner": {`
+			5 1 1 call acquire id=1 name=a owner=0 wait=-1 cancel=-1
+			10 1 1 return acquire id=1 status=OK hold=1 fence=100000
+			10 1 1 sample hold id=1 remaining=1000 state=1
+			30 1 1 call acquire id=2 name=a owner=0 wait=0 cancel=-1
+			31 1 1 return acquire id=2 status=OK hold=2 fence=100000
+			60 1 1 call release id=1
+			61 1 1 return release id=1 status=OK`, granted},
+		"granted when the inner hold was released": {held + `
+			30 1 1 call acquire id=2 name=a owner=1 wait=0 cancel=-1
+			31 1 1 return acquire id=2 status=OK hold=2 fence=100000
+			40 1 1 call release id=2
+			41 1 1 return release id=2 status=OK
+			42 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			50 1 1 call release id=1
+			51 1 1 return release id=1 status=OK`, granted},
+		"a fence given twice": {held + `
+			50 1 1 call release id=1
+			51 1 1 return release id=1 status=OK
+			52 2 1 return acquire id=1 status=OK hold=1 fence=100000`, granted},
+		"a fence that fell": {held + `
+			50 1 1 call release id=1
+			51 1 1 return release id=1 status=OK
+			52 2 1 return acquire id=1 status=OK hold=1 fence=99999`, granted},
+		"a fence that fell after the data were lost": {held + `
+			loses 200 201
+			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
+			210 2 1 call release id=1
+			211 2 1 return release id=1 status=OK
+			220 3 1 call acquire id=1 name=a owner=0 wait=-1 cancel=-1
+			221 3 1 return acquire id=1 status=OK hold=1 fence=201400`, granted},
+		"two holders, both since the data were lost": {held + `
+			loses 200 201
+			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
+			202 2 1 sample hold id=1 remaining=1000 state=1
+			220 3 1 call acquire id=1 name=a owner=0 wait=-1 cancel=-1
+			221 3 1 return acquire id=1 status=OK hold=1 fence=220500
+			300 1 0 told hold id=1 news=LOST`, granted},
+		"two holders, before the data were lost": {held + two + "\nloses 200 201", granted},
+		"renewed after the data were lost": {held + `
+			loses 200 201
+			900 1 1 sample hold id=1 remaining=1400 state=1`, "renewed after the server had lost it"},
+		"LOST before its time": {held + "500 1 0 told hold id=1 news=LOST", "before the time that it had been vouched for"},
+		"LOST told twice":      {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 0 told hold id=1 news=LOST", "after LOST"},
+		"recovered after LOST": {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 0 told hold id=1 news=RECOVERED", "after LOST"},
+		"held after LOST": {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 1 sample hold id=1 remaining=900 state=1",
+			"vouched for after LOST"},
+		"released as if it had not been LOST": {held + `
+			1010 1 0 told hold id=1 news=LOST
+			1011 1 1 call release id=1
+			1012 1 1 return release id=1 status=OK`, "which was LOST, answered OK"},
+		"LOST that only the release told": {held + `
+			1011 1 1 call release id=1
+			1012 1 1 return release id=1 status=LOST`, "no LOST was told"},
+		"released twice": {held + `
+			50 1 1 call release id=1
+			51 1 1 return release id=1 status=OK
+			52 1 1 call release id=1
+			53 1 1 return release id=1 status=OK`, "released twice"},
+		"a lease longer than was asked for": {`
+			5 1 1 call acquire id=1 name=a owner=1 lease=300 wait=-1 cancel=-1
+			10 1 1 return acquire id=1 status=OK hold=1 fence=100000
+			10 1 1 sample hold id=1 remaining=301 state=1`, "longer than its lease"},
+		"completed twice": {held + "\n11 1 1 return acquire id=1 status=TIMEOUT", "completed twice"},
+		"never completed": {held, "never completed"},
+		"an answer to nothing": {held + "\n30 2 1 return acquire id=7 status=OK hold=7 fence=100007",
+			"answers nothing that was asked"},
+		"BUSY to one who waits":        {held + "\n30 2 1 return acquire id=1 status=BUSY", "is no answer to"},
+		"CANCELLED that nobody asked":  {held + "\n30 2 1 return acquire id=1 status=CANCELLED", "is no answer to"},
+		"news of a hold never granted": {held + "\n30 1 0 told hold id=2 news=LOST", "never granted"},
+		"a write taken twice": {held + `
+			30 1 1 call write id=1.1.1 to=redis name=a hold=1 fence=100000
+			31 1 1 return write id=1.1.1 outcome=accepted
+			took redis a 100000 1.1.1
+			took redis a 100000 1.1.1
+			counted redis a 2`, "twice"},
+		"a write accepted and not taken": {held + `
+			30 1 1 call write id=1.1.1 to=redis name=a hold=1 fence=100000
+			31 1 1 return write id=1.1.1 outcome=accepted`, "says otherwise"},
+		"a write refused and taken": {held + `
+			1030 1 1 call write id=1.1.1 to=redis name=a hold=1 fence=100000
+			1031 1 1 return write id=1.1.1 outcome=refused
+			took redis a 100000 1.1.1
+			counted redis a 1`, "says otherwise"},
+		"a write counted twice": {held + `
+			30 1 1 call write id=1.1.1 to=redis name=a hold=1 fence=100000
+			31 1 1 return write id=1.1.1 outcome=accepted
+			took redis a 100000 1.1.1
+			counted redis a 2`, "counted 2 writes and took 1"},
+		"a write that nobody sent": {held + `
+			took redis a 100000 1.1.1
+			counted redis a 1`, "nobody sent"},
+		"a stale write taken": {held + `
+			1500 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			1501 2 1 call write id=2.1.1 to=sqlite name=a hold=1 fence=100001
+			1502 2 1 return write id=2.1.1 outcome=accepted
+			1503 1 1 call write id=1.1.1 to=sqlite name=a hold=1 fence=100000
+			1504 1 1 return write id=1.1.1 outcome=accepted
+			took sqlite a 100001 2.1.1
+			took sqlite a 100000 1.1.1
+			counted sqlite a 2`, "after fence 100001"},
+		"a holder's write refused": {held + `
+			30 1 1 call write id=1.1.1 to=sqlite name=a hold=1 fence=100000
+			31 1 1 return write id=1.1.1 outcome=refused`, "was refused although"},
+	} {
+		found := false
+		for _, violation := range Check(told(t, wrong.history)) {
+			found = found || strings.Contains(violation.What, wrong.violation)
+		}
+		if !found {
+			t.Errorf("%s: not noticed: %v", what, Check(told(t, wrong.history)))
+		}
+	}
+}

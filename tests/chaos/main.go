@@ -1,0 +1,177 @@
+// Command chaos makes histories: worker processes that take locks on a real server, each behind a fault proxy, while faults are drawn
+// from a seed. It checks each history against what the lock promises. tools/chaos.sh builds and starts it.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	shownBefore = 1500 * millisecond // what is shown of a history around a violation
+	shownAfter  = 100 * millisecond
+	shownLines  = 200
+)
+
+// A Tally adds up what all histories did.
+type Tally struct {
+	mutex                 sync.Mutex
+	histories, violations int
+	faults, operations    map[string]int
+}
+
+func (tally *Tally) add(run *Run, record *Record, violations int) {
+	tally.mutex.Lock()
+	defer tally.mutex.Unlock()
+	tally.histories++
+	tally.violations += violations
+	tally.operations["histories on "+run.plan.program]++
+	for fault, count := range run.counts {
+		tally.faults[fault] += count
+	}
+	for i := range record.Events {
+		event := &record.Events[i]
+		switch {
+		case event.is("return", "acquire") || event.is("return", "release"):
+			tally.operations[event.Noun+" "+event.Fields["status"]]++
+		case event.is("return", "write"):
+			tally.operations["write "+event.Fields["outcome"]]++
+		case event.is("told", "hold"):
+			tally.operations["told "+event.Fields["news"]]++
+		}
+	}
+}
+
+func list(title string, counts map[string]int) {
+	var words []string
+	for what, count := range counts {
+		words = append(words, fmt.Sprintf("%s %d", what, count))
+	}
+	sort.Strings(words)
+	fmt.Printf("%s: %s\n", title, strings.Join(words, ", "))
+}
+
+// show prints the violations of a history and what happened around the first of them, and keeps all of it in a file.
+func show(plan Plan, record *Record, problems []string, violations []Violation, directory string) {
+	path := filepath.Join(directory, fmt.Sprintf("violation-%d.txt", plan.seed))
+	text := fmt.Sprintf("VIOLATION in %v\n", plan)
+	for _, problem := range problems {
+		text += "  " + problem + "\n"
+	}
+	for _, violation := range violations {
+		text += fmt.Sprintf("  at %d: %s\n", violation.At, violation.What)
+	}
+	whole, around, lines := text, text, 0
+	for i := range record.Events {
+		event := &record.Events[i]
+		line := fmt.Sprintf("  %d worker %d.%d %s\n", event.At, event.Worker, event.Actor, event.Text)
+		if event.Worker == 0 {
+			line = fmt.Sprintf("  %d -- %s\n", event.At, event.Text)
+		}
+		whole += line
+		if len(violations) > 0 && event.At > violations[0].At-shownBefore && event.At < violations[0].At+shownAfter && lines < shownLines {
+			around += line
+			lines++
+		}
+	}
+	if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Printf("%s  All of it: %s\n  Again: tools/chaos.sh 0 %d (the same plan; processes and the machine go their own ways, so it may take"+
+		" several tries)\n", around, path, plan.seed)
+}
+
+// makeHistory makes and checks one history.
+func makeHistory(plan Plan, binary, output string, resource *Server, tally *Tally) error {
+	directory, err := os.MkdirTemp(resource.directory, "history")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(directory)
+	run, err := newRun(plan, binary, directory, resource)
+	if err != nil {
+		return err
+	}
+	run.attack()
+	run.calm()
+	record, err := run.complete()
+	if err != nil {
+		return err
+	}
+	violations := Check(record)
+	tally.add(run, record, len(violations)+len(run.log.problems))
+	if len(violations)+len(run.log.problems) > 0 {
+		show(plan, record, run.log.problems, violations, output)
+	}
+	return nil
+}
+
+func main() {
+	binary := flag.String("worker", "", "the worker's program")
+	output := flag.String("output", ".", "a directory for histories with violations")
+	minutes := flag.Float64("minutes", 0, "begin histories for so long; at least one")
+	histories := flag.Int("histories", 0, "begin so many, whatever the time; 0: as many as the time allows")
+	seed := flag.Int64("seed", time.Now().Unix(), "of the first history; the next has the next")
+	parallel := flag.Int("parallel", 2*runtime.NumCPU(), "how many at once: they mostly wait")
+	flag.Parse()
+	zerolog.SetGlobalLevel(zerolog.Disabled)
+
+	directory, err := os.MkdirTemp("", "chaos")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(directory)
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, syscall.SIGINT, syscall.SIGTERM)
+	go func() { // all processes die with this one
+		<-interrupts
+		os.RemoveAll(directory)
+		os.Exit(1)
+	}()
+	resource, err := startServer("redis-server", directory, false)
+	if err != nil {
+		panic(err)
+	}
+	defer resource.kill()
+
+	tally := &Tally{faults: map[string]int{}, operations: map[string]int{}}
+	fmt.Printf("first seed %d\n", *seed)
+	end := time.Now().Add(time.Duration(*minutes * float64(time.Minute)))
+	seeds := make(chan int64)
+	var makers sync.WaitGroup
+	for i := 0; i < *parallel; i++ {
+		makers.Add(1)
+		go func() {
+			defer makers.Done()
+			for seed := range seeds {
+				if err := makeHistory(newPlan(seed), *binary, *output, resource, tally); err != nil {
+					panic(err)
+				}
+			}
+		}()
+	}
+	for next := int64(0); next == 0 || next < int64(*histories) || *histories == 0 && time.Now().Before(end); next++ {
+		seeds <- *seed + next
+	}
+	close(seeds)
+	makers.Wait()
+	list("faults", tally.faults)
+	list("operations", tally.operations)
+	fmt.Printf("histories=%d violations=%d\n", tally.histories, tally.violations)
+	if tally.violations > 0 {
+		resource.kill()
+		os.RemoveAll(directory)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"math/rand"
+	"strings"
+	"time"
+)
+
+// A Plan is what a seed decides of a history. When what happens it cannot decide: processes and the machine go their own ways, so the
+// same seed gives the same faults at different moments of the workers' lives.
+type Plan struct {
+	seed            int64
+	program         string
+	aof             bool // the server keeps its data in an append-only file
+	lossy           bool // faults may lose the server's data
+	workers, actors int
+	names           int
+	watchdog        int64 // milliseconds
+	duration        time.Duration
+	faults          map[string]bool // those drawn, by name
+	flags           []string        // further arguments of the workers
+}
+
+func newPlan(seed int64) Plan {
+	random := rand.New(rand.NewSource(seed))
+	plan := Plan{seed: seed, program: "redis-server", faults: map[string]bool{}}
+	if seed%2 == 0 {
+		plan.program = "valkey-server"
+	}
+	plan.aof = random.Intn(2) == 0
+	plan.lossy = random.Intn(5) < 2
+	plan.workers = 2 + random.Intn(4)
+	plan.actors = 1 + random.Intn(3)
+	plan.names = 1 + random.Intn(2)
+	plan.watchdog = 1000 + random.Int63n(1001)
+	plan.duration = time.Duration(3000+random.Intn(2500)) * time.Millisecond
+	for len(plan.faults) == 0 {
+		for _, fault := range allFaults() {
+			allowed := plan.lossy || !fault.loses(plan.aof)
+			if random.Intn(2) == 0 && allowed {
+				plan.faults[fault.name] = true
+			}
+		}
+	}
+	return plan
+}
+
+func (plan Plan) String() string {
+	var faults []string
+	for _, fault := range allFaults() {
+		if plan.faults[fault.name] {
+			faults = append(faults, fault.name)
+		}
+	}
+	return fmt.Sprintf("seed %d: %s (append-only file: %v), %d workers of %d actors, %d names, watchdog's lease %d ms, faults for %v: %s",
+		plan.seed, plan.program, plan.aof, plan.workers, plan.actors, plan.names, plan.watchdog, plan.duration, strings.Join(faults, ", "))
+}

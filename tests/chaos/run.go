@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	progressLimit = 30 * time.Second // for every actor to get a lock once the faults are over: beyond it something hangs
+	endLimit      = 30 * time.Second // for a worker to end in order
+)
+
+// A Worker is a process that takes locks. Its output is the history.
+type Worker struct {
+	number  int
+	process *exec.Cmd
+	killed  bool
+	done    chan struct{} // closed when its output has ended
+}
+
+// A Run is one history being made.
+type Run struct {
+	plan       Plan
+	binary     string // of the worker
+	directory  string
+	server     *Server
+	resource   *Server // of the fenced counter; never attacked
+	proxies    []*Proxy
+	proxyLocks []sync.Mutex
+	log        *Log
+	mutex      sync.Mutex // guards what follows
+	workers    []*Worker  // by slot; each slot has a proxy
+	started    int
+	ended      map[int]bool
+	counts     map[string]int // of faults
+}
+
+func (run *Run) count(what string) {
+	run.mutex.Lock()
+	defer run.mutex.Unlock()
+	run.counts[what]++
+}
+
+func (run *Run) workerAt(slot int) *Worker {
+	run.mutex.Lock()
+	defer run.mutex.Unlock()
+	return run.workers[slot]
+}
+
+// ask tells the server something; where it does not obey, there is simply no such fault.
+func (run *Run) ask(words ...string) {
+	_, err := run.server.command(words...)
+	run.log.note("%s: %v", strings.Join(words, " "), err)
+}
+
+func (run *Run) prefix() string { return fmt.Sprintf("history%d", run.plan.seed) }
+
+func (run *Run) table() string { return filepath.Join(run.directory, "table") }
+
+// ---- Workers
+
+func (run *Run) startWorker(slot int) {
+	run.mutex.Lock()
+	defer run.mutex.Unlock()
+	run.started++
+	worker := &Worker{number: run.started, done: make(chan struct{})}
+	arguments := append([]string{
+		"url=redis://" + run.proxies[slot].address(), "table=" + run.table(), "prefix=" + run.prefix(),
+		fmt.Sprintf("port=%d", run.resource.port), fmt.Sprintf("worker=%d", worker.number),
+		fmt.Sprintf("seed=%d", run.plan.seed*100%1000000+int64(worker.number)), fmt.Sprintf("names=%d", run.plan.names),
+		fmt.Sprintf("actors=%d", run.plan.actors), fmt.Sprintf("watchdog=%d", run.plan.watchdog),
+	}, run.plan.flags...)
+	worker.process = exec.Command(run.binary, arguments...)
+	worker.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	worker.process.Stderr = os.Stderr
+	output, err := worker.process.StdoutPipe()
+	if err == nil {
+		err = worker.process.Start()
+	}
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		defer close(worker.done)
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			event, err := parseEvent(worker.number, lines.Text())
+			if err != nil {
+				run.log.problem("%v", err)
+				continue
+			}
+			run.log.add(event)
+		}
+	}()
+	if slot == len(run.workers) {
+		run.workers = append(run.workers, nil)
+	}
+	run.workers[slot] = worker
+}
+
+func (worker *Worker) signal(signal syscall.Signal) { _ = worker.process.Process.Signal(signal) }
+
+func (worker *Worker) kill() {
+	worker.killed = true
+	worker.signal(syscall.SIGKILL)
+	<-worker.done
+	_ = worker.process.Wait()
+}
+
+// finish ends all workers in order; one that does not end, or ends otherwise, breaks a promise.
+func (run *Run) finish() {
+	for _, worker := range run.workers {
+		worker.signal(syscall.SIGTERM)
+	}
+	limit := time.After(endLimit)
+	for _, worker := range run.workers {
+		select {
+		case <-worker.done:
+			if err := worker.process.Wait(); err != nil {
+				run.log.problem("worker %d ended with %v", worker.number, err)
+			} else {
+				run.ended[worker.number] = true
+			}
+		case <-limit:
+			run.log.problem("worker %d did not end within %v", worker.number, endLimit)
+			worker.kill()
+			limit = time.After(0)
+		}
+	}
+}
+
+// calm waits until every actor of every worker has been granted a lock after the faults.
+func (run *Run) calm() {
+	since := now()
+	run.log.note("all faults are over")
+	deadline := time.Now().Add(progressLimit)
+	for slot := range run.workers {
+		worker := run.workerAt(slot)
+		for actor := 1; actor <= run.plan.actors; {
+			switch {
+			case run.log.acquiredSince(worker.number, actor, since):
+				actor++
+			case time.Now().After(deadline):
+				run.log.problem("actor %d of worker %d was granted nothing within %v of calm", actor, worker.number, progressLimit)
+				return
+			default:
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}
+}
+
+// ---- What the resources took
+
+func (run *Run) readRedis(record *Record) error {
+	for name := 0; name < run.plan.names; name++ {
+		letter := string(rune('a' + name))
+		count, err := run.resource.command("GET", run.prefix()+":count:"+letter)
+		if err != nil {
+			return err
+		}
+		where := "redis " + letter
+		record.Counts[where], _ = strconv.Atoi(count.(string))
+		log, err := run.resource.command("LRANGE", run.prefix()+":log:"+letter, "0", "-1")
+		if err != nil {
+			return err
+		}
+		entries, _ := log.([]interface{})
+		for _, entry := range entries {
+			fence, id, _ := strings.Cut(entry.(string), " ")
+			record.took(where, fence, id)
+		}
+		for _, kind := range []string{":count:", ":log:", ":fence:"} {
+			_, _ = run.resource.command("DEL", run.prefix()+kind+letter)
+		}
+	}
+	return nil
+}
+
+func (run *Run) readTable(record *Record) error {
+	output, err := exec.Command(run.binary, "dump="+run.table()).Output()
+	if err != nil {
+		return err
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(output)), "\n") {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 3 && words[0] == "count":
+			record.Counts["sqlite "+words[1]], _ = strconv.Atoi(words[2])
+		case len(words) == 4 && words[0] == "took":
+			record.took("sqlite "+words[1], words[2], words[3])
+		}
+	}
+	return nil
+}
+
+func (record *Record) took(where, fence, id string) {
+	number, _ := strconv.ParseInt(fence, 10, 64)
+	record.Took[where] = append(record.Took[where], Took{number, id})
+}
+
+// ---- A history
+
+func newRun(plan Plan, binary, directory string, resource *Server) (*Run, error) {
+	run := &Run{plan: plan, binary: binary, directory: directory, resource: resource, log: newLog(), ended: map[int]bool{},
+		counts: map[string]int{}, proxyLocks: make([]sync.Mutex, plan.workers)}
+	var err error
+	if run.server, err = startServer(plan.program, directory, plan.aof); err != nil {
+		return nil, err
+	}
+	for slot := 0; slot < plan.workers; slot++ {
+		proxy, err := startProxy("127.0.0.1:0", run.server.address())
+		if err != nil {
+			return nil, err
+		}
+		run.proxies = append(run.proxies, proxy)
+		run.startWorker(slot)
+	}
+	return run, nil
+}
+
+// complete ends the run and gathers what is known of it.
+func (run *Run) complete() (*Record, error) {
+	run.finish()
+	for _, proxy := range run.proxies {
+		proxy.stop()
+	}
+	run.server.kill()
+	record := &Record{Events: run.log.sorted(), Losses: run.log.losses, Ended: run.ended, Errors: run.plan.faults["full memory"],
+		Watchdog: run.plan.watchdog, Counts: map[string]int{}, Took: map[string][]Took{}}
+	if err := run.readRedis(record); err != nil {
+		return nil, err
+	}
+	return record, run.readTable(record)
+}
