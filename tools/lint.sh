@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The rules of the house that tools can check: clang-format, clang-tidy, luacheck on the scripts as they are sent, shellcheck.
+# The rules of the house that tools can check: clang-format, clang-tidy, luacheck on the scripts as they are sent, gofmt and
+# go vet, shellcheck.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,5 +16,7 @@ for verb in lib/scripts/*.lua; do
   # Each verb uses some of what is prepended to it: unused is no complaint there.
   { cat lib/scripts/common.lua && echo 'local function verb()' && cat "$verb" && echo 'end return guarded(verb)'; } | luacheck --quiet --no-unused --filename "$verb" -
 done
+if [ -n "$(gofmt -l tests/chaos | tee /dev/stderr)" ]; then exit 1; fi
+(cd tests/chaos && go vet ./...)
 mapfile -t shells < <(git ls-files '*.sh' .ci/run)
 shellcheck "${shells[@]}"

@@ -60,15 +60,14 @@ const held = `
 	20 2 1 call acquire id=1 name=a owner=1 wait=-1 cancel=-1
 `
 
-func TestCheckerAcceptsWhatThePromisesAllow(t *testing.T) {
-	for what, history := range map[string]string{
-		"one after the other": held + `
+var allowed = map[string]string{
+	"one after the other": held + `
 			50 1 1 call release id=1
 			51 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			52 1 1 return release id=1 status=OK
 			60 2 1 call release id=1
 			61 2 1 return release id=1 status=OK`,
-		"the same owner again, under the same fence": held + `
+	"the same owner again, under the same fence": held + `
 			30 1 1 call acquire id=2 name=a owner=1 wait=0 cancel=-1
 			31 1 1 return acquire id=2 status=OK hold=2 fence=100000
 			40 1 1 call release id=2
@@ -76,7 +75,7 @@ func TestCheckerAcceptsWhatThePromisesAllow(t *testing.T) {
 			50 1 1 call release id=1
 			51 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			52 1 1 return release id=1 status=OK`,
-		"entered again after the last news, which shows that it was still held": held + `
+	"entered again after the last news, which shows that it was still held": held + `
 			1500 1 1 call acquire id=2 name=a owner=1 wait=0 cancel=-1
 			1501 1 1 return acquire id=2 status=OK hold=2 fence=100000
 			1502 1 1 call release id=2
@@ -84,32 +83,32 @@ func TestCheckerAcceptsWhatThePromisesAllow(t *testing.T) {
 			1504 1 1 call release id=1
 			1505 1 1 return release id=1 status=OK
 			1506 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
-		"a holder that was killed, and its lease": held + `
+	"a holder that was killed, and its lease": held + `
 			killed 1
 			1010 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
-		"a holder that was stopped and learns that it lost the lock": held + `
+	"a holder that was stopped and learns that it lost the lock": held + `
 			1010 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			2000 1 0 told hold id=1 news=LOST
 			2001 1 1 sample hold id=1 remaining=0 state=3
 			2002 1 1 call release id=1
 			2003 1 1 return release id=1 status=LOST`,
-		"a release in doubt, which took place": held + `
+	"a release in doubt, which took place": held + `
 			50 1 1 call release id=1
 			52 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			1050 1 1 return release id=1 status=UNAVAILABLE in_doubt=900`,
-		"a release in doubt, which did not": held + `
+	"a release in doubt, which did not": held + `
 			50 1 1 call release id=1
 			1050 1 1 return release id=1 status=UNAVAILABLE in_doubt=900
 			1060 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
-		"an acquire in doubt, which may have been granted": `
+	"an acquire in doubt, which may have been granted": `
 			1 3 1 call acquire id=1 name=a owner=0 wait=500 cancel=-1
 			2 3 1 return acquire id=1 status=UNAVAILABLE in_doubt=900` + held + `
 			1060 1 1 call release id=1
 			1061 1 1 return release id=1 status=OK
 			1062 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
-		"an acquire of a worker that was killed": held + `
+	"an acquire of a worker that was killed": held + `
 			killed 2`,
-		"a grant that was lost before its holder looked": held + `
+	"a grant that was lost before its holder looked": held + `
 			50 1 1 call release id=1
 			51 1 1 return release id=1 status=OK
 			60 3 1 call acquire id=1 name=a owner=0 wait=-1 cancel=-1
@@ -117,14 +116,14 @@ func TestCheckerAcceptsWhatThePromisesAllow(t *testing.T) {
 			2000 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			2001 2 0 told hold id=1 news=LOST
 			2001 2 1 sample hold id=1 remaining=0 state=3`,
-		"two holders after the data were lost": held + `
+	"two holders after the data were lost": held + `
 			loses 200 201
 			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
 			202 2 1 sample hold id=1 remaining=1000 state=1
 			203 1 1 sample hold id=1 remaining=800 state=1
 			300 1 0 told hold id=1 news=LOST
 			301 1 1 sample hold id=1 remaining=0 state=3`,
-		"local handoffs of a tenure that the server has lost": held + `
+	"local handoffs of a tenure that the server has lost": held + `
 			loses 200 201
 			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
 			203 1 1 call release id=1
@@ -134,7 +133,7 @@ func TestCheckerAcceptsWhatThePromisesAllow(t *testing.T) {
 			205 1 2 sample hold id=2 remaining=800 state=1
 			300 1 0 told hold id=2 news=LOST
 			301 1 2 sample hold id=2 remaining=0 state=3`,
-		"a stale write that was refused": held + `
+	"a stale write that was refused": held + `
 			1500 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			1501 2 1 call write id=2.1.1 to=redis name=a hold=1 fence=100001
 			1502 2 1 return write id=2.1.1 outcome=accepted
@@ -142,44 +141,47 @@ func TestCheckerAcceptsWhatThePromisesAllow(t *testing.T) {
 			1504 1 1 return write id=1.1.1 outcome=refused
 			took redis a 100001 2.1.1
 			counted redis a 1`,
-		"a write of a worker that was killed, which was taken": held + `
+	"a write of a worker that was killed, which was taken": held + `
 			killed 1
 			killed 2
 			30 1 1 call write id=1.1.1 to=sqlite name=a hold=1 fence=100000
 			took sqlite a 100000 1.1.1
 			counted sqlite a 1`,
-	} {
+}
+
+func TestCheckerAcceptsWhatThePromisesAllow(t *testing.T) {
+	for what, history := range allowed {
 		for _, violation := range Check(told(t, history)) {
 			t.Errorf("%s: %s", what, violation.What)
 		}
 	}
 }
 
-func TestCheckerRejectsWhatThePromisesForbid(t *testing.T) {
-	const granted, two = "cannot have been granted", `
+const granted, two = "cannot have been granted", `
 			30 2 1 return acquire id=1 status=OK hold=1 fence=100001`
-	for what, wrong := range map[string]struct{ history, violation string }{
-		"two holders": {held + two + `
+
+var forbidden = map[string]struct{ history, violation string }{
+	"two holders": {held + two + `
 			50 1 1 call release id=1
 			51 1 1 return release id=1 status=OK`, granted},
-		"two holders, one of them killed":             {held + "killed 1" + two, granted},
-		"two holders, before a release in doubt":      {held + two + "\n50 1 1 call release id=1\n1050 1 1 return release id=1 status=UNAVAILABLE", granted},
-		"two holders, the first told that it lost it": {held + two + "\n1010 1 0 told hold id=1 news=LOST", granted},
-		"two owners of one client": {held + `
+	"two holders, one of them killed":             {held + "killed 1" + two, granted},
+	"two holders, before a release in doubt":      {held + two + "\n50 1 1 call release id=1\n1050 1 1 return release id=1 status=UNAVAILABLE", granted},
+	"two holders, the first told that it lost it": {held + two + "\n1010 1 0 told hold id=1 news=LOST", granted},
+	"two owners of one client": {held + `
 			30 1 2 call acquire id=2 name=a owner=2 wait=0 cancel=-1
 			31 1 2 return acquire id=2 status=OK hold=2 fence=100001
 			60 1 1 call release id=1
 			61 1 1 return release id=1 status=OK`, granted},
-		"re-entry by another owner": {held + `
+	"re-entry by another owner": {held + `
 			30 1 2 call acquire id=2 name=a owner=2 wait=0 cancel=-1
 			31 1 2 return acquire id=2 status=OK hold=2 fence=100000
 			60 1 1 call release id=1
 			61 1 1 return release id=1 status=OK`, granted},
-		"re-entry of another client": {held + `
+	"re-entry of another client": {held + `
 			30 2 1 return acquire id=1 status=OK hold=1 fence=100000
 			60 1 1 call release id=1
 			61 1 1 return release id=1 status=OK`, granted},
-		"re-entry by nobody's owner": {`
+	"re-entry by nobody's owner": {`
 			5 1 1 call acquire id=1 name=a owner=0 wait=-1 cancel=-1
 			10 1 1 return acquire id=1 status=OK hold=1 fence=100000
 			10 1 1 sample hold id=1 remaining=1000 state=1
@@ -187,7 +189,7 @@ func TestCheckerRejectsWhatThePromisesForbid(t *testing.T) {
 			31 1 1 return acquire id=2 status=OK hold=2 fence=100000
 			60 1 1 call release id=1
 			61 1 1 return release id=1 status=OK`, granted},
-		"granted when the inner hold was released": {held + `
+	"granted when the inner hold was released": {held + `
 			30 1 1 call acquire id=2 name=a owner=1 wait=0 cancel=-1
 			31 1 1 return acquire id=2 status=OK hold=2 fence=100000
 			40 1 1 call release id=2
@@ -195,83 +197,83 @@ func TestCheckerRejectsWhatThePromisesForbid(t *testing.T) {
 			42 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			50 1 1 call release id=1
 			51 1 1 return release id=1 status=OK`, granted},
-		"a fence given twice": {held + `
+	"a fence given twice": {held + `
 			50 1 1 call release id=1
 			51 1 1 return release id=1 status=OK
 			52 2 1 return acquire id=1 status=OK hold=1 fence=100000`, granted},
-		"a fence that fell": {held + `
+	"a fence that fell": {held + `
 			50 1 1 call release id=1
 			51 1 1 return release id=1 status=OK
 			52 2 1 return acquire id=1 status=OK hold=1 fence=99999`, granted},
-		"a fence that fell after the data were lost": {held + `
+	"a fence that fell after the data were lost": {held + `
 			loses 200 201
 			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
 			210 2 1 call release id=1
 			211 2 1 return release id=1 status=OK
 			220 3 1 call acquire id=1 name=a owner=0 wait=-1 cancel=-1
 			221 3 1 return acquire id=1 status=OK hold=1 fence=201400`, granted},
-		"two holders, both since the data were lost": {held + `
+	"two holders, both since the data were lost": {held + `
 			loses 200 201
 			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
 			202 2 1 sample hold id=1 remaining=1000 state=1
 			220 3 1 call acquire id=1 name=a owner=0 wait=-1 cancel=-1
 			221 3 1 return acquire id=1 status=OK hold=1 fence=220500
 			300 1 0 told hold id=1 news=LOST`, granted},
-		"two holders, before the data were lost": {held + two + "\nloses 200 201", granted},
-		"renewed after the data were lost": {held + `
+	"two holders, before the data were lost": {held + two + "\nloses 200 201", granted},
+	"renewed after the data were lost": {held + `
 			loses 200 201
 			900 1 1 sample hold id=1 remaining=1400 state=1`, "renewed after the server had lost it"},
-		"LOST before its time": {held + "500 1 0 told hold id=1 news=LOST", "before the time that it had been vouched for"},
-		"LOST told twice":      {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 0 told hold id=1 news=LOST", "after LOST"},
-		"recovered after LOST": {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 0 told hold id=1 news=RECOVERED", "after LOST"},
-		"held after LOST": {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 1 sample hold id=1 remaining=900 state=1",
-			"vouched for after LOST"},
-		"released as if it had not been LOST": {held + `
+	"LOST before its time": {held + "500 1 0 told hold id=1 news=LOST", "before the time that it had been vouched for"},
+	"LOST told twice":      {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 0 told hold id=1 news=LOST", "after LOST"},
+	"recovered after LOST": {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 0 told hold id=1 news=RECOVERED", "after LOST"},
+	"held after LOST": {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 1 sample hold id=1 remaining=900 state=1",
+		"vouched for after LOST"},
+	"released as if it had not been LOST": {held + `
 			1010 1 0 told hold id=1 news=LOST
 			1011 1 1 call release id=1
 			1012 1 1 return release id=1 status=OK`, "which was LOST, answered OK"},
-		"LOST that only the release told": {held + `
+	"LOST that only the release told": {held + `
 			1011 1 1 call release id=1
 			1012 1 1 return release id=1 status=LOST`, "no LOST was told"},
-		"released twice": {held + `
+	"released twice": {held + `
 			50 1 1 call release id=1
 			51 1 1 return release id=1 status=OK
 			52 1 1 call release id=1
 			53 1 1 return release id=1 status=OK`, "released twice"},
-		"a lease longer than was asked for": {`
+	"a lease longer than was asked for": {`
 			5 1 1 call acquire id=1 name=a owner=1 lease=300 wait=-1 cancel=-1
 			10 1 1 return acquire id=1 status=OK hold=1 fence=100000
 			10 1 1 sample hold id=1 remaining=301 state=1`, "longer than its lease"},
-		"completed twice": {held + "\n11 1 1 return acquire id=1 status=TIMEOUT", "completed twice"},
-		"never completed": {held, "never completed"},
-		"an answer to nothing": {held + "\n30 2 1 return acquire id=7 status=OK hold=7 fence=100007",
-			"answers nothing that was asked"},
-		"BUSY to one who waits":        {held + "\n30 2 1 return acquire id=1 status=BUSY", "is no answer to"},
-		"CANCELLED that nobody asked":  {held + "\n30 2 1 return acquire id=1 status=CANCELLED", "is no answer to"},
-		"news of a hold never granted": {held + "\n30 1 0 told hold id=2 news=LOST", "never granted"},
-		"a write taken twice": {held + `
+	"completed twice": {held + "\n11 1 1 return acquire id=1 status=TIMEOUT", "completed twice"},
+	"never completed": {held, "never completed"},
+	"an answer to nothing": {held + "\n30 2 1 return acquire id=7 status=OK hold=7 fence=100007",
+		"answers nothing that was asked"},
+	"BUSY to one who waits":        {held + "\n30 2 1 return acquire id=1 status=BUSY", "is no answer to"},
+	"CANCELLED that nobody asked":  {held + "\n30 2 1 return acquire id=1 status=CANCELLED", "is no answer to"},
+	"news of a hold never granted": {held + "\n30 1 0 told hold id=2 news=LOST", "never granted"},
+	"a write taken twice": {held + `
 			30 1 1 call write id=1.1.1 to=redis name=a hold=1 fence=100000
 			31 1 1 return write id=1.1.1 outcome=accepted
 			took redis a 100000 1.1.1
 			took redis a 100000 1.1.1
 			counted redis a 2`, "twice"},
-		"a write accepted and not taken": {held + `
+	"a write accepted and not taken": {held + `
 			30 1 1 call write id=1.1.1 to=redis name=a hold=1 fence=100000
 			31 1 1 return write id=1.1.1 outcome=accepted`, "says otherwise"},
-		"a write refused and taken": {held + `
+	"a write refused and taken": {held + `
 			1030 1 1 call write id=1.1.1 to=redis name=a hold=1 fence=100000
 			1031 1 1 return write id=1.1.1 outcome=refused
 			took redis a 100000 1.1.1
 			counted redis a 1`, "says otherwise"},
-		"a write counted twice": {held + `
+	"a write counted twice": {held + `
 			30 1 1 call write id=1.1.1 to=redis name=a hold=1 fence=100000
 			31 1 1 return write id=1.1.1 outcome=accepted
 			took redis a 100000 1.1.1
 			counted redis a 2`, "counted 2 writes and took 1"},
-		"a write that nobody sent": {held + `
+	"a write that nobody sent": {held + `
 			took redis a 100000 1.1.1
 			counted redis a 1`, "nobody sent"},
-		"a stale write taken": {held + `
+	"a stale write taken": {held + `
 			1500 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			1501 2 1 call write id=2.1.1 to=sqlite name=a hold=1 fence=100001
 			1502 2 1 return write id=2.1.1 outcome=accepted
@@ -280,10 +282,13 @@ func TestCheckerRejectsWhatThePromisesForbid(t *testing.T) {
 			took sqlite a 100001 2.1.1
 			took sqlite a 100000 1.1.1
 			counted sqlite a 2`, "after fence 100001"},
-		"a holder's write refused": {held + `
+	"a holder's write refused": {held + `
 			30 1 1 call write id=1.1.1 to=sqlite name=a hold=1 fence=100000
 			31 1 1 return write id=1.1.1 outcome=refused`, "was refused although"},
-	} {
+}
+
+func TestCheckerRejectsWhatThePromisesForbid(t *testing.T) {
+	for what, wrong := range forbidden {
 		found := false
 		for _, violation := range Check(told(t, wrong.history)) {
 			found = found || strings.Contains(violation.What, wrong.violation)

@@ -29,6 +29,7 @@ type Tally struct {
 	mutex                 sync.Mutex
 	histories, violations int
 	faults, operations    map[string]int
+	progress              time.Duration // the longest time from the end of the faults until everybody had been granted a lock
 }
 
 func (tally *Tally) add(run *Run, record *Record, violations int) {
@@ -37,6 +38,9 @@ func (tally *Tally) add(run *Run, record *Record, violations int) {
 	tally.histories++
 	tally.violations += violations
 	tally.operations["histories on "+run.plan.program]++
+	if run.progress > tally.progress {
+		tally.progress = run.progress
+	}
 	for fault, count := range run.counts {
 		tally.faults[fault] += count
 	}
@@ -117,6 +121,31 @@ func makeHistory(plan Plan, binary, output string, resource *Server, tally *Tall
 	return nil
 }
 
+// makeAll makes so many histories, or as many as begin within the time, several at once.
+func makeAll(first int64, histories int, limit time.Duration, parallel int, makeOne func(seed int64, tally *Tally) error) *Tally {
+	tally := &Tally{faults: map[string]int{}, operations: map[string]int{}}
+	end := time.Now().Add(limit)
+	seeds := make(chan int64)
+	var makers sync.WaitGroup
+	for i := 0; i < parallel; i++ {
+		makers.Add(1)
+		go func() {
+			defer makers.Done()
+			for seed := range seeds {
+				if err := makeOne(seed, tally); err != nil {
+					panic(err)
+				}
+			}
+		}()
+	}
+	for next := int64(0); next == 0 || next < int64(histories) || histories == 0 && time.Now().Before(end); next++ {
+		seeds <- first + next
+	}
+	close(seeds)
+	makers.Wait()
+	return tally
+}
+
 func main() {
 	binary := flag.String("worker", "", "the worker's program")
 	output := flag.String("output", ".", "a directory for histories with violations")
@@ -145,29 +174,13 @@ func main() {
 	}
 	defer resource.kill()
 
-	tally := &Tally{faults: map[string]int{}, operations: map[string]int{}}
 	fmt.Printf("first seed %d\n", *seed)
-	end := time.Now().Add(time.Duration(*minutes * float64(time.Minute)))
-	seeds := make(chan int64)
-	var makers sync.WaitGroup
-	for i := 0; i < *parallel; i++ {
-		makers.Add(1)
-		go func() {
-			defer makers.Done()
-			for seed := range seeds {
-				if err := makeHistory(newPlan(seed), *binary, *output, resource, tally); err != nil {
-					panic(err)
-				}
-			}
-		}()
-	}
-	for next := int64(0); next == 0 || next < int64(*histories) || *histories == 0 && time.Now().Before(end); next++ {
-		seeds <- *seed + next
-	}
-	close(seeds)
-	makers.Wait()
+	tally := makeAll(*seed, *histories, time.Duration(*minutes*float64(time.Minute)), *parallel, func(seed int64, tally *Tally) error {
+		return makeHistory(newPlan(seed), *binary, *output, resource, tally)
+	})
 	list("faults", tally.faults)
 	list("operations", tally.operations)
+	fmt.Printf("after the faults everybody was granted a lock within %v\n", tally.progress.Round(time.Millisecond))
 	fmt.Printf("histories=%d violations=%d\n", tally.histories, tally.violations)
 	if tally.violations > 0 {
 		resource.kill()

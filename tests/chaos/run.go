@@ -41,6 +41,7 @@ type Run struct {
 	started    int
 	ended      map[int]bool
 	counts     map[string]int // of faults
+	progress   time.Duration  // from the end of the faults until everybody had been granted a lock
 }
 
 func (run *Run) count(what string) {
@@ -138,9 +139,10 @@ func (run *Run) finish() {
 
 // calm waits until every actor of every worker has been granted a lock after the faults.
 func (run *Run) calm() {
-	since := now()
+	since, start := now(), time.Now()
 	run.log.note("all faults are over")
-	deadline := time.Now().Add(progressLimit)
+	deadline := start.Add(progressLimit)
+	defer func() { run.progress = time.Since(start) }()
 	for slot := range run.workers {
 		worker := run.workerAt(slot)
 		for actor := 1; actor <= run.plan.actors; {
