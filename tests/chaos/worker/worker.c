@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ static belay_client* client;
 static Actor actors[kMaxActors + 1];  // actor 0 is the thread that takes events
 static pthread_mutex_t answers = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t answer_came = PTHREAD_COND_INITIALIZER;
-static volatile sig_atomic_t stopping;
+static atomic_int stopping;  // set by the signal, read by every actor
 
 static void stop(int signal_number) {
   (void)signal_number;
