@@ -271,8 +271,8 @@ func (c *checker) checkLosses(holds []*Hold) {
 
 func (c *checker) applyLoss(hold *Hold, loss Loss) {
 	before := hold.Fence < loss.Before-localFences
-	// Handed over locally since, or granted in that very moment: nothing can be said of it.
-	hold.outdated = hold.outdated || !before || hold.Call > loss.To
+	// Granted locally since, or in that very moment: nothing can be said of it.
+	hold.outdated = hold.outdated || !before || hold.Call > loss.From
 	if hold.end > loss.From {
 		hold.end = loss.From
 	}

@@ -133,6 +133,15 @@ var allowed = map[string]string{
 			205 1 2 sample hold id=2 remaining=800 state=1
 			300 1 0 told hold id=2 news=LOST
 			301 1 2 sample hold id=2 remaining=0 state=3`,
+	"entered again while the server was being killed": held + `
+			killed 2
+			loses 200 220
+			210 1 1 call acquire id=2 name=a owner=1 wait=0 cancel=-1
+			211 1 1 return acquire id=2 status=OK hold=2 fence=100000
+			212 1 1 call release id=2
+			213 1 1 return release id=2 status=OK
+			300 1 0 told hold id=1 news=LOST
+			301 1 1 sample hold id=1 remaining=0 state=3`,
 	"a stale write that was refused": held + `
 			1500 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			1501 2 1 call write id=2.1.1 to=redis name=a hold=1 fence=100001

@@ -22,7 +22,6 @@ const (
 type Worker struct {
 	number  int
 	process *exec.Cmd
-	killed  bool
 	done    chan struct{} // closed when its output has ended
 }
 
@@ -109,7 +108,6 @@ func (run *Run) startWorker(slot int) {
 func (worker *Worker) signal(signal syscall.Signal) { _ = worker.process.Process.Signal(signal) }
 
 func (worker *Worker) kill() {
-	worker.killed = true
 	worker.signal(syscall.SIGKILL)
 	<-worker.done
 	_ = worker.process.Wait()
@@ -120,8 +118,12 @@ func (run *Run) finish() {
 	for _, worker := range run.workers {
 		worker.signal(syscall.SIGTERM)
 	}
-	limit := time.After(endLimit)
+	deadline := time.Now().Add(endLimit)
 	for _, worker := range run.workers {
+		left := time.Until(deadline)
+		if left < 0 {
+			left = 100 * time.Millisecond // for those that did end while another hung
+		}
 		select {
 		case <-worker.done:
 			if err := worker.process.Wait(); err != nil {
@@ -129,10 +131,9 @@ func (run *Run) finish() {
 			} else {
 				run.ended[worker.number] = true
 			}
-		case <-limit:
+		case <-time.After(left):
 			run.log.problem("worker %d did not end within %v", worker.number, endLimit)
 			worker.kill()
-			limit = time.After(0)
 		}
 	}
 }
