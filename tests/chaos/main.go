@@ -165,7 +165,9 @@ func main() {
 	signal.Notify(interrupts, syscall.SIGINT, syscall.SIGTERM)
 	go func() { // all processes die with this one
 		<-interrupts
-		os.RemoveAll(directory)
+		for try := 0; try < 100 && os.RemoveAll(directory) != nil; try++ { // while they go on writing there
+			time.Sleep(time.Millisecond)
+		}
 		os.Exit(1)
 	}()
 	resource, err := startServer("redis-server", directory, false)
