@@ -47,6 +47,16 @@ uint16_t free_port(void) {
   FAIL("no port of 127.0.0.1 is free");
 }
 
+int listen_on(uint16_t port) {
+  const struct sockaddr_in address = local(port);
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  CHECK(bind(listener, (const struct sockaddr*)&address, sizeof address) == 0);
+  CHECK(listen(listener, 16) == 0);
+  return listener;
+}
+
 void server_prepare(Server* server, const char* program, const char* directory) {
   memset(server, 0, sizeof *server);
   server->program = program;
@@ -86,9 +96,9 @@ static _Noreturn void run_server(const Server* server) {
   _exit(127);
 }
 
-static int dial(const Server* server) {
+int dial_port(uint16_t port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const struct sockaddr_in address = local(server->port);
+  const struct sockaddr_in address = local(port);
   if (connect(fd, (const struct sockaddr*)&address, sizeof address) != 0) {
     close(fd);
     return -1;
@@ -97,7 +107,7 @@ static int dial(const Server* server) {
 }
 
 static bool answers(const Server* server) {
-  const int fd = dial(server);
+  const int fd = dial_port(server->port);
   if (fd >= 0) {
     close(fd);
   } else {
@@ -191,7 +201,7 @@ static const char* ask(const Server* server, const char* first, va_list rest) {
     CHECK(count < kMaxWords);
     words[count++] = word;
   }
-  const int fd = dial(server);
+  const int fd = dial_port(server->port);
   CHECK(fd >= 0);
   const struct timeval limit = {.tv_sec = scaled(kLimitMs) / 1000};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -257,12 +267,7 @@ static _Noreturn void run_fake(int listener, const char* answer) {
 const char* fake_server(const char* answer) {
   static char url[64];
   const uint16_t port = free_port();
-  const struct sockaddr_in address = local(port);
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int yes = 1;
-  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  CHECK(bind(listener, (const struct sockaddr*)&address, sizeof address) == 0);
-  CHECK(listen(listener, 16) == 0);
+  const int listener = listen_on(port);
   const pid_t pid = fork();
   CHECK(pid >= 0);
   if (pid == 0) {

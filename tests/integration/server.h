@@ -40,6 +40,10 @@ int server_connections(const Server* server);
 // A free port of 127.0.0.1, below the range from which the system takes its own: a client that
 // tries to reach one of those may by chance connect to itself.
 uint16_t free_port(void);
+// A socket that listens there.
+int listen_on(uint16_t port);
+// A connection to there; -1 if nobody listens.
+int dial_port(uint16_t port);
 
 // A server that answers every connection's first bytes with `answer` and closes; "" never answers.
 // Returns its URL.

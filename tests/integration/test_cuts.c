@@ -1,0 +1,266 @@
+// Connections that are cut at a chosen moment of a command, by a proxy: before it, in the middle of
+// it, after it (its reply is lost), or with its bytes arriving late. Each command comes to the same
+// end as without a cut.
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy.h"
+#include "support.h"
+
+enum { kLongLeaseMs = 3600 * 1000 };
+
+static const int kCuts[] = {kCutBefore, kCutDuring, kCutAfter};
+
+enum { kCutCount = sizeof kCuts / sizeof kCuts[0], kRounds = 5 };
+
+// The fault happened once more than before.
+static void expect_fault(const Proxy* proxy, int64_t before) {
+  CHECK_INT(before + 1, proxy->state->faults);
+}
+
+// The record is gone, not merely lapsed, and nobody waits: nothing was counted twice.
+static void check_free(const Server* server) {
+  CHECK_TEXT("0", server_ask(server, "EXISTS", "belay:r:{a}", "belay:q:{a}", "belay:w:{a}", NULL));
+}
+
+static belay_client* long_lived(const char* url, const char* user) {
+  return CLIENT(.url = url, .user = user, .password = user == NULL ? NULL : "s3cret",
+                .watchdog_lease_ms = kLongLeaseMs);
+}
+
+static void check_cut_tries(Server* server, const char* user) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* client = long_lived(proxy.url, user);
+  int64_t fence = 0;
+  for (int i = 0; i < kRounds * kCutCount; ++i) {
+    const int64_t faults = proxy.state->faults;
+    proxy_break_next(&proxy, kCuts[i % kCutCount]);
+    const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+    expect_fault(&proxy, faults);
+    CHECK(belay_hold_fence(client, hold, 0) > fence);
+    fence = belay_hold_fence(client, hold, 0);
+    CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    check_free(server);
+  }
+  belay_client_free(client);
+}
+
+static void test_cut_tries(Server* server) {
+  check_cut_tries(server, NULL);
+}
+
+static void test_cut_releases(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* client = long_lived(proxy.url, NULL);
+  for (int i = 0; i < kRounds * kCutCount; ++i) {
+    const int64_t faults = proxy.state->faults;
+    const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+    proxy_break_next(&proxy, kCuts[i % kCutCount]);
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    expect_fault(&proxy, faults);
+    check_free(server);
+  }
+  belay_client_free(client);
+}
+
+// The release's repetition must not take the lock from whom the first one gave it to.
+static void test_cut_handoffs(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* client = long_lived(proxy.url, NULL);
+  belay_client* waiter = long_lived(server->url, NULL);
+  for (int i = 0; i < kRounds * kCutCount; ++i) {
+    const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+    CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
+    EVENTUALLY(waiters_of(waiter, "a") == 1);
+    proxy_break_next(&proxy, kCuts[i % kCutCount]);
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    const int64_t next = TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    CHECK_STATUS(BELAY_OK, belay_verify(waiter, next, NULL));
+    REFUSED(BELAY_BUSY, belay_lock(client, "a", -1, 0, NULL));
+    CHECK_STATUS(BELAY_OK, belay_release(waiter, next));
+    check_free(server);
+  }
+  belay_client_free(client);
+  belay_client_free(waiter);
+}
+
+// Whoever was cut off while it enqueued keeps the place that it got, before those who came later.
+static void test_cut_waits(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* holder = long_lived(server->url, NULL);
+  belay_client* client = long_lived(proxy.url, NULL);
+  belay_client* later = long_lived(server->url, NULL);
+  for (int i = 0; i < kRounds * kCutCount; ++i) {
+    const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+    proxy_break_next(&proxy, kCuts[i % kCutCount]);
+    CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
+    EVENTUALLY(waiters_of(holder, "a") == 1);
+    CHECK_STATUS(BELAY_OK, SUBMIT(later, 1, -1, .name = "a"));
+    EVENTUALLY(waiters_of(holder, "a") == 2);
+    CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));  // it is connected again
+    CHECK_INT(2, waiters_of(holder, "a"));
+    CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+    const int64_t first = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    CHECK(belay_next(later, 0) == NULL);
+    CHECK_STATUS(BELAY_OK, belay_release(client, first));
+    const int64_t second = TAKE(later, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    CHECK_STATUS(BELAY_OK, belay_release(later, second));
+    check_free(server);
+  }
+  belay_client_free(holder);
+  belay_client_free(client);
+  belay_client_free(later);
+}
+
+static void test_cut_renewals(Server* server) {
+  const int64_t lease = scaled(900);
+  const Proxy proxy = proxy_start(server);
+  belay_client* client = CLIENT(.url = proxy.url, .watchdog_lease_ms = lease);
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, 0, .name = "a"));
+  const int64_t hold = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  for (int i = 0; i < kCutCount; ++i) {
+    const int64_t faults = proxy.state->faults;
+    proxy_break_next(&proxy, kCuts[i]);
+    EVENTUALLY(proxy.state->faults == faults + 1);
+    STAYS(lease, belay_hold_state(client, hold) == BELAY_HELD);
+  }
+  CHECK(belay_next(client, 0) == NULL);
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  belay_client_free(client);
+}
+
+static void test_cut_extensions_and_queries(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* client = long_lived(proxy.url, NULL);
+  const int64_t hold = GRANTED(ACQUIRE(client, 0, .name = "a", .lease_ms = 60000));
+  for (int i = 0; i < kCutCount; ++i) {
+    proxy_break_next(&proxy, kCuts[i]);
+    CHECK_STATUS(BELAY_OK, belay_extend(client, hold, (i + 2) * 60000, NULL));
+    CHECK(belay_hold_remaining_ms(client, hold) > (i + 1) * 60000);
+    proxy_break_next(&proxy, kCuts[i]);
+    CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
+    proxy_break_next(&proxy, kCuts[i]);
+    CHECK(is_held(client, "a"));
+  }
+  CHECK_INT(3 * kCutCount, proxy.state->faults);
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  belay_client_free(client);
+}
+
+// A break of one fence may be repeated; of whoever holds it, it must not hit the next holder.
+static void test_cut_breaks(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* breaker = CLIENT(.url = proxy.url, .request_timeout_ms = scaled(400));
+  belay_client* holder = long_lived(server->url, NULL);
+  belay_client* waiter = long_lived(server->url, NULL);
+  for (int i = 0; i < 2 * kCutCount; ++i) {
+    const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+    CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
+    EVENTUALLY(waiters_of(waiter, "a") == 1);
+    const bool by_fence = i % 2 == 0;
+    proxy_break_next(&proxy, kCuts[i / 2]);
+    const int32_t status =
+        belay_break(breaker, "a", -1, by_fence ? belay_hold_fence(holder, hold, 0) : 0, NULL);
+    CHECK(status == BELAY_OK || (!by_fence && status == BELAY_UNAVAILABLE));
+    if (status == BELAY_OK || kCuts[i / 2] == kCutAfter) {
+      EVENTUALLY(belay_hold_state(holder, hold) == BELAY_HOLD_LOST);
+    }
+    const int32_t released = belay_release(holder, hold);
+    CHECK(released == BELAY_OK || released == BELAY_LOST);
+    const int64_t next = TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    CHECK_STATUS(BELAY_OK, belay_client_ping(breaker, NULL));
+    CHECK_STATUS(BELAY_OK, belay_verify(waiter, next, NULL));
+    CHECK_STATUS(BELAY_OK, belay_release(waiter, next));
+  }
+  CHECK_INT(2 * kCutCount, proxy.state->faults);
+  belay_client_free(breaker);
+  belay_client_free(holder);
+  belay_client_free(waiter);
+}
+
+// ---- Bytes of a connection that is gone
+
+// An acquire whose bytes arrive when its client has long released the lock takes nothing: its
+// connection has been killed on the server.
+static void test_ghost(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* client = long_lived(proxy.url, NULL);
+  for (int64_t i = 1; i <= 5; ++i) {
+    proxy_break_next(&proxy, kGhost);
+    const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+    CHECK_INT(i, proxy.state->faults);
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    EVENTUALLY(proxy.state->ghosts_killed == i);
+  }
+  proxy.state->let_ghosts_speak = true;
+  STAYS(100, proxy.state->ghosts_heard == 0);
+  check_free(server);
+  belay_client_free(client);
+}
+
+// ---- Users without the rights that make outages shorter
+
+static void make_user(const Server* server, const char* less) {
+  server_tell(server, "ACL", "SETUSER", "less", "reset", "on", ">s3cret", "~belay:*", "&belay:*",
+              "+@all", less, NULL);
+}
+
+static void test_cuts_without_kill(Server* server) {
+  make_user(server, "-client|kill");
+  check_cut_tries(server, "less");
+}
+
+// Without the right to kill, the acquire does arrive; what it took is given back, and others get
+// the lock long before its lease ends.
+static void test_ghost_without_kill(Server* server) {
+  make_user(server, "-client|kill");
+  const Proxy proxy = proxy_start(server);
+  belay_client* client =
+      CLIENT(.url = proxy.url, .user = "less", .password = "s3cret",
+             .watchdog_lease_ms = kLongLeaseMs, .request_timeout_ms = scaled(2000));
+  belay_client* other = CLIENT(.url = server->url);
+  proxy_break_next(&proxy, kGhost);
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  CHECK_INT(1, proxy.state->faults);
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  proxy.state->let_ghosts_speak = true;
+  EVENTUALLY(proxy.state->ghosts_heard == 1);
+  CHECK_INT(0, proxy.state->ghosts_killed);
+  const int64_t next = GRANTED(belay_lock(other, "a", -1, -1, NULL));
+  CHECK_STATUS(BELAY_OK, belay_verify(other, next, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(other, next));
+  belay_client_free(client);
+  belay_client_free(other);
+}
+
+static void test_wipe_without_tracking(Server* server) {
+  make_user(server, "-client|tracking");
+  belay_client* client = CLIENT(.url = server->url, .user = "less", .password = "s3cret",
+                                .watchdog_lease_ms = scaled(900));
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, 0, .name = "a"));
+  const int64_t hold = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  const int64_t fence = belay_hold_fence(client, hold, 0);
+  server_tell(server, "FLUSHALL", NULL);
+  CHECK_INT(hold, TAKE(client, BELAY_EVENT_LOST, 0, BELAY_LOST));
+  const int64_t next = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  CHECK(belay_hold_fence(client, next, 0) > fence);
+  belay_client_free(client);
+}
+
+const Test cut_tests[] = {
+    {"A try that is cut off before, in or after its call is granted once", test_cut_tries},
+    {"A release that is cut off is carried out once", test_cut_releases},
+    {"A release that is cut off takes the lock from no successor", test_cut_handoffs},
+    {"A wait that is cut off keeps its place", test_cut_waits},
+    {"A renewal that is cut off is repeated, unnoticed", test_cut_renewals},
+    {"Extensions and queries that are cut off come to their end", test_cut_extensions_and_queries},
+    {"A break that is cut off parts one holder at most from the lock", test_cut_breaks},
+    {"An acquire whose bytes arrive late takes nothing", test_ghost},
+    {"Cuts without the right to CLIENT KILL end as others do", test_cuts_without_kill},
+    {"Without the right to CLIENT KILL, what a late acquire took is given back",
+     test_ghost_without_kill},
+    {"Without the right to CLIENT TRACKING, wiped data is noticed at the next renewal",
+     test_wipe_without_tracking},
+    {NULL, NULL}};
