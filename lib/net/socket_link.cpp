@@ -167,7 +167,12 @@ void SocketLink::on_ready(int status, int events) {
     return;
   }
   if (status < 0) {  // libuv says no more than that; the socket knows
-    fail("connection to " + server_.display() + " broke: " + error_text(socket_error(watch_->fd)));
+    // What the server said before it broke off may be why, such as too many clients.
+    read_some();
+    if (watch_ != nullptr) {
+      fail("connection to " + server_.display() +
+           " broke: " + error_text(socket_error(watch_->fd)));
+    }
     return;
   }
   if ((events & UV_WRITABLE) != 0) {
