@@ -14,9 +14,9 @@
 
 enum { kTestLimitSeconds = 60 };
 
-static const Test* const kTables[] = {turn_tests,  hold_tests,    query_tests,
-                                      async_tests, fault_tests,   cut_tests,
-                                      host_tests,  refusal_tests, misuse_tests};
+static const Test* const kTables[] = {turn_tests,    hold_tests,  query_tests, async_tests,
+                                      fault_tests,   cut_tests,   state_tests, host_tests,
+                                      refusal_tests, misuse_tests};
 
 static const int32_t kStatuses[] = {BELAY_OK,
                                     BELAY_BUSY,
@@ -63,14 +63,14 @@ static _Noreturn void run(const Test* test, const char* program, const char* dir
   exit(0);
 }
 
-// Removes what servers leave behind: plain files.
+// Removes what servers and tests leave behind: plain files and empty directories.
 static void remove_directory(const char* directory) {
   DIR* entries = opendir(directory);
   for (const struct dirent* entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
     if (entry->d_name[0] != '.') {
-      unlink(path);
+      remove(path);
     }
   }
   if (entries != NULL) {
