@@ -247,6 +247,15 @@ int server_connections(const Server* server) {
   return count;
 }
 
+int64_t server_scripts_run(const Server* server) {
+  int64_t count = 0;
+  for (const char* found = server_ask(server, "INFO", "commandstats", NULL);
+       (found = strstr(found, "cmdstat_eval")) != NULL; ++found) {
+    count += strtoll(strstr(found, "calls=") + strlen("calls="), NULL, 10);
+  }
+  return count;
+}
+
 // ---- What is no server
 
 static _Noreturn void run_fake(int listener, const char* answer) {

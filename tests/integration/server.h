@@ -36,6 +36,8 @@ void server_tell(const Server* server, const char* word, ...) __attribute__((sen
 void server_cut_clients(const Server* server);
 // How many connections the library has there.
 int server_connections(const Server* server);
+// How many scripts it has run since CONFIG RESETSTAT.
+int64_t server_scripts_run(const Server* server);
 
 // A free port of 127.0.0.1, below the range from which the system takes its own: a client that
 // tries to reach one of those may by chance connect to itself.
