@@ -14,9 +14,9 @@
 
 enum { kTestLimitSeconds = 60 };
 
-static const Test* const kTables[] = {turn_tests,  hold_tests, query_tests,    async_tests,
-                                      fault_tests, cut_tests,  distance_tests, death_tests,
-                                      state_tests, host_tests, refusal_tests,  misuse_tests};
+static const Test* const kTables[] = {
+    turn_tests,  hold_tests,  query_tests, async_tests, fault_tests,   cut_tests,   distance_tests,
+    death_tests, state_tests, clock_tests, host_tests,  refusal_tests, misuse_tests};
 
 static const int32_t kStatuses[] = {BELAY_OK,
                                     BELAY_BUSY,

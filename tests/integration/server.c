@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -66,6 +67,28 @@ void server_prepare(Server* server, const char* program, const char* directory) 
   snprintf(server->unix_url, sizeof server->unix_url, "unix://%s/socket", server->directory);
 }
 
+static void clock_path(const Server* server, char* path, size_t size) {
+  snprintf(path, size, "%s/clock", server->directory);
+}
+
+void server_prepare_clock(Server* server) {
+  char path[96];
+  clock_path(server, path, sizeof path);
+  const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  CHECK(fd >= 0 && ftruncate(fd, sizeof *server->ahead_s) == 0);
+  void* memory = mmap(NULL, sizeof *server->ahead_s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  CHECK(memory != MAP_FAILED);
+  close(fd);
+  server->ahead_s = memory;
+}
+
+static void preload_clock(const Server* server) {
+  char path[96];
+  clock_path(server, path, sizeof path);
+  setenv("LD_PRELOAD", BELAY_STEP_CLOCK, 1);
+  setenv("BELAY_TEST_CLOCK", path, 1);
+}
+
 static _Noreturn void run_server(const Server* server) {
   char port[16];
   char path[96];
@@ -91,6 +114,9 @@ static _Noreturn void run_server(const Server* server) {
   int count = 17;
   for (int i = 0; server->options[i] != NULL; ++i) {
     words[count++] = server->options[i];
+  }
+  if (server->ahead_s != NULL) {
+    preload_clock(server);
   }
   execvp(server->program, (char* const*)words);
   _exit(127);

@@ -11,6 +11,7 @@ typedef struct Server {
   const char* program;     // redis-server or valkey-server
   const char* options[8];  // further ones, until NULL
   char directory[64];
+  volatile int64_t* ahead_s;  // of its own clock (step_clock.c); NULL: the machine's
   char url[64];
   char unix_url[128];
   uint16_t port;
@@ -26,6 +27,10 @@ void server_kill(Server* server);
 // Stops and continues it as a whole.
 void server_pause(Server* server);
 void server_continue(Server* server);
+
+// Gives the server a wall clock of its own, from its next start on. Then *server->ahead_s may be
+// set at any moment to how many seconds that is ahead of the machine's.
+void server_prepare_clock(Server* server);
 
 // Sends one command (words until NULL) and gives its reply: integers and strings as text, the
 // elements of an array one a line, an error with its leading '-'. Fails the test where none comes.

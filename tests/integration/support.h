@@ -23,6 +23,7 @@ extern const Test query_tests[];
 extern const Test async_tests[];
 extern const Test fault_tests[];
 extern const Test cut_tests[];
+extern const Test clock_tests[];
 extern const Test distance_tests[];
 extern const Test death_tests[];
 extern const Test state_tests[];
