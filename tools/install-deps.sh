@@ -13,7 +13,7 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 packages=(
   g++ cmake ninja-build pkg-config git ca-certificates python3
   libuv1-dev libcli11-dev libgtest-dev libbenchmark-dev lua5.1 liblua5.1-0-dev
-  lua-check clang libclang-rt-dev clang-tidy clang-format shellcheck abigail-tools
+  lua-check clang libclang-rt-dev clang-tidy clang-format shellcheck abigail-tools valgrind
   redis-server redis-sentinel libsqlite3-dev
 )
 services=(redis-server redis-sentinel valkey-server valkey-sentinel)

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration chaos cli docs bench lint asan tsan
-# fuzz. None named: all of them. Prints a line a suite and at the end `N passed, N failed`.
+# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration lifetime chaos cli docs bench lint asan
+# tsan fuzz. None named: all of them. Beside these, valgrind, which takes a quarter of an hour. Prints a line a suite and at the end
+# `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-all=(unit script sim abi integration chaos cli docs bench lint asan tsan fuzz)
+all=(unit script sim abi integration lifetime chaos cli docs bench lint asan tsan fuzz)
 suites=("${@:-${all[@]}}")
 passed=0
 failed=0
@@ -45,6 +46,12 @@ run_step() { # SUITE COMMAND...
   if "$@"; then count "$suite" 1 0; else count "$suite" 0 1; fi
 }
 
+# Each test is a process of its own; one with an error or a leak fails.
+run_valgrind() {
+  BELAY_TEST_SCALE=8 valgrind -q --child-silent-after-fork=no --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
+    build/release/tests/integration/integration redis-server
+}
+
 # The tests fork while threads run: what the thread sanitizer cannot follow there it must not end.
 export TSAN_OPTIONS="die_after_fork=0 ${TSAN_OPTIONS:-}"
 
@@ -56,10 +63,12 @@ for suite in "${suites[@]}"; do
     asan | tsan)
       if tools/build.sh "$suite" unit_test integration chaos_worker; then run_ctest "$suite" "$suite" '^(unit|integration|chaos)$'; else count "$suite" 0 1; fi
       ;;
-    unit | script | sim | abi | integration | chaos | cli | docs | bench)
+    unit | script | sim | abi | integration | lifetime | chaos | cli | docs | bench)
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$"; else count "$suite" 0 1; fi ;;
+    valgrind)
+      if tools/build.sh release integration; then run_step valgrind run_valgrind; else count valgrind 0 1; fi ;;
     *)
-      echo "unknown suite '$suite'; there are: ${all[*]}" >&2
+      echo "unknown suite '$suite'; there are: ${all[*]} valgrind" >&2
       exit 64 ;;
   esac
 done

@@ -1,4 +1,4 @@
-// The driver: runs the tests of the table, or those that the words given choose,
+// The driver: runs the tests of its tables, or those that the words given choose,
 // each in a process of its own with a server of its own and a time limit. At the end of a full run
 // every status of the library must have been seen.
 #include <dirent.h>
@@ -13,10 +13,6 @@
 #include "support.h"
 
 enum { kTestLimitSeconds = 60 };
-
-static const Test* const kTables[] = {
-    turn_tests,  hold_tests,  query_tests, async_tests, fault_tests,   cut_tests,   distance_tests,
-    death_tests, state_tests, clock_tests, host_tests,  refusal_tests, misuse_tests};
 
 static const int32_t kStatuses[] = {BELAY_OK,
                                     BELAY_BUSY,
@@ -125,8 +121,8 @@ int main(int argc, char** argv) {
   share_seen_statuses();
   int passed = 0;
   int failed = 0;
-  for (size_t table = 0; table < sizeof kTables / sizeof kTables[0]; ++table) {
-    for (const Test* test = kTables[table]; test->name != NULL; ++test) {
+  for (const Test* const* table = test_tables; *table != NULL; ++table) {
+    for (const Test* test = *table; test->name != NULL; ++test) {
       if (is_selected(test, argc - 2, argv + 2)) {
         if (passes(test, argv[1])) {
           ++passed;
@@ -136,7 +132,7 @@ int main(int argc, char** argv) {
       }
     }
   }
-  if (argc == 2) {
+  if (argc == 2 && sees_every_status) {
     failed += count_missing_statuses();
   }
   printf("integration: %d passed, %d failed\n", passed, failed);

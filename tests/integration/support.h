@@ -16,6 +16,11 @@ typedef struct Test {
   void (*run)(Server* server);
 } Test;
 
+// What a driver runs: tables of tests, until NULL; and whether a full run is to meet every status
+// of the library.
+extern const Test* const test_tables[];
+extern const bool sees_every_status;
+
 // One table a file; a table ends with a NULL name.
 extern const Test turn_tests[];
 extern const Test hold_tests[];

@@ -579,6 +579,48 @@ static void test_free_releases(Server* server) {
   belay_client_free(other);
 }
 
+// The release is asked for, its answer is out: the client ends all the same, and the release has
+// its event before the last one.
+static void test_shutdown_with_a_release_in_flight(Server* server) {
+  for (int i = 0; i < 50; ++i) {
+    belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+    const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+    CHECK_STATUS(BELAY_OK, belay_submit_release(client, 1, hold));
+    CHECK_STATUS(BELAY_OK, belay_client_shutdown(client));
+    if (i % 2 == 0) {
+      TAKE(client, BELAY_EVENT_RELEASED, 1, BELAY_OK);
+      TAKE(client, BELAY_EVENT_SHUTDOWN, 0, BELAY_OK);
+    }
+    belay_client_free(client);
+    CHECK_TEXT("0", server_ask(server, "EXISTS", "belay:r:{a}", NULL));
+  }
+}
+
+static void* release_in_thread(void* argument) {
+  Sleeper* sleeper = argument;
+  sleeper->id = (int)syscall(SYS_gettid);
+  sleeper->answer = belay_release(sleeper->client, sleeper->answer);
+  return NULL;
+}
+
+// The server says nothing: a thread that releases, and whoever frees the client, still get away.
+static void test_free_with_a_release_in_flight(Server* server) {
+  belay_client* client =
+      CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs, .request_timeout_ms = 3600000);
+  Sleeper sleeper = {.client = client, .answer = GRANTED(belay_lock(client, "a", -1, 0, NULL))};
+  const int64_t other = GRANTED(belay_lock(client, "b", -1, 0, NULL));
+  server_pause(server);
+  CHECK_STATUS(BELAY_OK, belay_submit_release(client, 1, other));
+  pthread_create(&sleeper.thread, NULL, release_in_thread, &sleeper);
+  EVENTUALLY(is_asleep(&sleeper));
+  const int64_t start = now_ms();
+  belay_client_free(client);
+  CHECK(now_ms() - start < 2000 + scaled(1000));
+  pthread_join(sleeper.thread, NULL);
+  CHECK_STATUS(BELAY_UNAVAILABLE, (int32_t)sleeper.answer);
+  server_continue(server);
+}
+
 static void test_free_without_taking_events(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   for (int64_t tag = 1; tag <= 100; ++tag) {
@@ -617,6 +659,9 @@ const Test async_tests[] = {
     {"A shutdown ends the waits of threads with CLOSED", test_shutdown_ends_waits},
     {"A free ends the waits of threads with CLOSED, and those for events", test_free_ends_waits},
     {"A freed client's holds are free at once", test_free_releases},
+    {"A shutdown carries out the releases that are in flight",
+     test_shutdown_with_a_release_in_flight},
+    {"A free does not wait for a release that is not answered", test_free_with_a_release_in_flight},
     {"A client may be freed with events and holds that nobody took",
      test_free_without_taking_events},
     {NULL, NULL}};

@@ -380,7 +380,7 @@ static void test_silence(Server* server) {
 static void load_and_unload(Server* server, const Line* parent, int64_t number) {
   (void)parent;
   (void)number;
-  execl(BELAY_DLOPEN_PROGRAM, BELAY_DLOPEN_PROGRAM, BELAY_LIBRARY, server->url, (char*)NULL);
+  execl(BELAY_DLOPEN_PROGRAM, BELAY_DLOPEN_PROGRAM, BELAY_LIBRARY, server->url, "20", (char*)NULL);
   FAIL("%s cannot be run", BELAY_DLOPEN_PROGRAM);
 }
 
