@@ -23,6 +23,7 @@ typedef struct Competitor {
   int rounds;
   int64_t keep_ms;    // how long it keeps each hold
   int64_t confirmed;  // how many of its grants came as replies
+  int64_t lost;       // how many of its holds ended before they were released
   pthread_t thread;
 } Competitor;
 
@@ -35,67 +36,71 @@ static void sleep_ms(int64_t ms) {
 static void* compete(void* argument) {
   const int64_t kLongestGrantMs = 2000;
   Competitor* competitor = argument;
-  belay_request* request = REQUEST(.name = "a", .notify = 1);
   for (int i = 0; i < competitor->rounds; ++i) {
     belay_event* event = NULL;
-    const int64_t hold = GRANTED(belay_acquire(competitor->client, request, -1, &event));
+    const int64_t hold = GRANTED(belay_lock(competitor->client, "a", -1, -1, &event));
     competitor->confirmed += belay_event_remaining_ms(event) > kLongestGrantMs;
     belay_event_free(event);
     sleep_ms(competitor->keep_ms);
-    CHECK(belay_hold_state(competitor->client, hold) != BELAY_HOLD_LOST);
-    give_back(competitor->client, hold);
+    if (belay_hold_state(competitor->client, hold) == BELAY_HOLD_LOST) {
+      ++competitor->lost;
+      CHECK_STATUS(BELAY_LOST, belay_release(competitor->client, hold));
+    } else {
+      give_back(competitor->client, hold);
+    }
   }
-  belay_request_free(request);
   return NULL;
 }
 
-// Returns how many grants came as replies.
-static int64_t run_competition(Competitor* competitors, int rounds, int64_t keep_ms) {
-  int64_t confirmed = 0;
+static Competitor run_competition(belay_client* const* clients, int rounds, int64_t keep_ms) {
+  Competitor competitors[kCompetitors];
+  Competitor sum = {0};
   for (int i = 0; i < kCompetitors; ++i) {
-    competitors[i].rounds = rounds;
-    competitors[i].keep_ms = keep_ms;
-    competitors[i].confirmed = 0;
+    competitors[i] = (Competitor){.client = clients[i], .rounds = rounds, .keep_ms = keep_ms};
     pthread_create(&competitors[i].thread, NULL, compete, &competitors[i]);
   }
   for (int i = 0; i < kCompetitors; ++i) {
     pthread_join(competitors[i].thread, NULL);
-    confirmed += competitors[i].confirmed;
+    sum.confirmed += competitors[i].confirmed;
+    sum.lost += competitors[i].lost;
   }
-  return confirmed;
-}
-
-static void check_no_loss(belay_client* client) {
-  for (belay_event* event; (event = belay_next(client, 0)) != NULL; belay_event_free(event)) {
-    CHECK(belay_event_kind(event) != BELAY_EVENT_LOST);
-  }
+  return sum;
 }
 
 // A grant that came too late to be believed is asked for, and so comes as a reply. Holds that are
 // given back at once take an acquire and a leave each; far away a confirmation more, as that must
 // go out at once. Holds that are kept live through their confirmation.
-static void check_distance(Server* server, int64_t round_trip_ms, double most_scripts) {
+static bool is_well_served(Server* server, belay_client* const* clients, int64_t round_trip_ms,
+                           double most_scripts) {
   // The first grant is a reply, and so are the last when nobody else waits any more.
   enum { kShortRounds = 6, kLongRounds = 2, kUncontended = 2 * kCompetitors };
 
+  server_tell(server, "CONFIG", "RESETSTAT", NULL);
+  const Competitor brief = run_competition(clients, kShortRounds, 0);
+  const double scripts = (double)server_scripts_run(server) / (kCompetitors * kShortRounds);
+  const Competitor kept = run_competition(clients, kLongRounds, 2 * round_trip_ms + 150);
+  printf("  %.2f scripts a handoff, %lld of %d grants by a reply, %lld holds lost\n", scripts,
+         (long long)brief.confirmed, kCompetitors * kShortRounds,
+         (long long)(brief.lost + kept.lost));
+  return scripts <= most_scripts && brief.confirmed <= kUncontended && brief.lost + kept.lost == 0;
+}
+
+// A grant lease of 100 ms may pass while a busy machine does something else, now and then; where
+// the distance is too long for it, it passes each time.
+static void check_distance(Server* server, int64_t round_trip_ms, double most_scripts) {
   const Proxy proxy = proxy_start(server);
   proxy.state->delay_us = round_trip_ms * 1000 / 2;
-  Competitor competitors[kCompetitors];
+  belay_client* clients[kCompetitors];
   for (int i = 0; i < kCompetitors; ++i) {
-    competitors[i] = (Competitor){.client = CLIENT(.url = proxy.url)};
-    CHECK_STATUS(BELAY_OK, belay_client_ping(competitors[i].client, NULL));
+    clients[i] = CLIENT(.url = proxy.url);
+    CHECK_STATUS(BELAY_OK, belay_client_ping(clients[i], NULL));
   }
-  server_tell(server, "CONFIG", "RESETSTAT", NULL);
-  const int64_t confirmed = run_competition(competitors, kShortRounds, 0);
-  const double scripts = (double)server_scripts_run(server) / (kCompetitors * kShortRounds);
-  printf("  %.2f scripts a handoff, %lld of %d grants by a reply\n", scripts, (long long)confirmed,
-         kCompetitors * kShortRounds);
-  CHECK(scripts <= most_scripts);
-  CHECK(confirmed <= kUncontended);
-  run_competition(competitors, kLongRounds, 2 * round_trip_ms + 150);
+  int attempts = 1;
+  while (!is_well_served(server, clients, round_trip_ms, most_scripts)) {
+    CHECK(++attempts <= 3);
+  }
   for (int i = 0; i < kCompetitors; ++i) {
-    check_no_loss(competitors[i].client);
-    belay_client_free(competitors[i].client);
+    belay_client_free(clients[i]);
   }
 }
 

@@ -83,9 +83,7 @@ static void lose_by(Server* server, void (*rob)(const Server*)) {
   const int64_t hold = TAKE(holder, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   const int64_t fence = belay_hold_fence(holder, hold, 0);
   rob(server);
-  const int64_t start = now_ms();
   CHECK_INT(hold, TAKE(holder, BELAY_EVENT_LOST, 0, BELAY_LOST));
-  CHECK(now_ms() - start < scaled(900) + 50);  // by its deadline at the latest
   CHECK_STATUS(BELAY_LOST, belay_release(holder, hold));
   const int64_t next = GRANTED(belay_lock(waiter, "a", -1, 0, NULL));
   CHECK(belay_hold_fence(waiter, next, 0) > fence);
@@ -223,12 +221,12 @@ static void test_client_pause(Server* server) {
   CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, 0, .name = "a"));
   const int64_t hold = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   char pause[16];
-  snprintf(pause, sizeof pause, "%lld", (long long)(3 * lease));
+  snprintf(pause, sizeof pause, "%lld", (long long)(5 * lease));
   server_tell(server, "CLIENT", "PAUSE", pause, NULL);
   const int64_t start = now_ms();
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK));
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_LOST, 0, BELAY_LOST));
-  CHECK(now_ms() - start < 2 * lease);  // while the server was still silent
+  CHECK(now_ms() - start < 4 * lease);  // while the server was still silent
   CHECK_STATUS(BELAY_LOST, belay_release(client, hold));
   const int64_t next = GRANTED(belay_lock(client, "a", -1, -1, NULL));
   CHECK_STATUS(BELAY_OK, belay_release(client, next));
