@@ -37,12 +37,12 @@ static int64_t pass_around(belay_client* one, belay_client* two, int64_t fence) 
     fence = belay_hold_fence(from, hold, 0);
     CHECK_STATUS(BELAY_OK, SUBMIT(to, 1, -1, .name = "passed"));
     EVENTUALLY(waiters_of(from, "passed") == 1);
-    CHECK_STATUS(BELAY_OK, belay_release(from, hold));
+    give_back(from, hold);
     hold = TAKE(to, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   }
   CHECK(belay_hold_fence(one, hold, 0) > fence);
   fence = belay_hold_fence(one, hold, 0);
-  CHECK_STATUS(BELAY_OK, belay_release(one, hold));
+  give_back(one, hold);
   return fence;
 }
 
@@ -82,7 +82,7 @@ static void test_step_back_while_held(Server* server) {
   CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
   const int64_t next = TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   CHECK(belay_hold_fence(waiter, next, 0) > fence);
-  CHECK_STATUS(BELAY_OK, belay_release(waiter, next));
+  give_back(waiter, next);
   CHECK(belay_next(holder, 0) == NULL);
   belay_client_free(holder);
   belay_client_free(waiter);

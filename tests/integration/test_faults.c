@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "section.h"
 #include "support.h"
 
 enum { kLongLeaseMs = 3600 * 1000 };
@@ -152,13 +153,7 @@ static void test_cut_while_waiting(Server* server) {
   belay_client_free(second);
 }
 
-typedef struct Arena {
-  volatile int64_t inside;
-  volatile int64_t rounds;
-  volatile int64_t last_fence;
-} Arena;
-
-static Arena* arena;
+static Section* section;
 
 static void compete(Server* server, const Line* parent, int64_t rounds) {
   (void)parent;
@@ -170,14 +165,7 @@ static void compete(Server* server, const Line* parent, int64_t rounds) {
       FAIL("no hold: %s '%s'", belay_status_name((int32_t)-hold), belay_event_message(why));
     }
     belay_event_free(why);
-    const int64_t fence = belay_hold_fence(client, hold, 0);
-    CHECK_INT(0, arena->inside);
-    arena->inside = 1;
-    CHECK(fence > arena->last_fence);
-    arena->last_fence = fence;
-    arena->rounds = arena->rounds + 1;
-    arena->inside = 0;
-    give_back(client, hold);
+    section_pass(section, client, hold);
   }
   belay_client_free(client);
 }
@@ -185,19 +173,20 @@ static void compete(Server* server, const Line* parent, int64_t rounds) {
 static void test_exclusion_under_cuts(Server* server) {
   enum { kProcesses = 3, kRounds = 60 };
 
-  arena = shared_memory(sizeof *arena);
+  section = section_new();
   Child children[kProcesses];
   for (int i = 0; i < kProcesses; ++i) {
     children[i] = child_start(server, compete, kRounds);
   }
   for (int64_t cut_at = 10; cut_at < kProcesses * kRounds; cut_at += 10) {
-    EVENTUALLY(arena->rounds >= cut_at);
+    EVENTUALLY(section->rounds >= cut_at);
     server_cut_clients(server);
     server_tell(server, "SCRIPT", "FLUSH", NULL);
   }
   for (int i = 0; i < kProcesses; ++i) {
     child_end(&children[i]);
   }
+  section_check(section);
 }
 
 // ---- A server that loses what it knew

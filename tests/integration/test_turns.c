@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "section.h"
 #include "support.h"
 
 enum { kLongLeaseMs = 3600 * 1000 };
@@ -9,7 +10,6 @@ enum { kLongLeaseMs = 3600 * 1000 };
 // What competing processes share. Only whoever holds the lock touches it, so it needs no atomics:
 // that is what is tested.
 typedef struct Arena {
-  volatile int64_t inside;
   volatile int64_t rounds;
   volatile int64_t last_fence;
   volatile int64_t order[64];
@@ -252,17 +252,11 @@ static void test_try_does_not_barge(Server* server) {
 
 // ---- Exclusion
 
+static Section* section;
+
 static void take_turns(belay_client* client, const char* name, int64_t rounds) {
   for (int64_t i = 0; i < rounds; ++i) {
-    const int64_t hold = GRANTED(belay_lock(client, name, -1, -1, NULL));
-    CHECK_INT(0, arena->inside);
-    arena->inside = 1;
-    const int64_t fence = belay_hold_fence(client, hold, 0);
-    CHECK(fence > arena->last_fence);
-    arena->last_fence = fence;
-    arena->rounds = arena->rounds + 1;
-    arena->inside = 0;
-    give_back(client, hold);
+    section_pass(section, client, GRANTED(belay_lock(client, name, -1, -1, NULL)));
   }
 }
 
@@ -294,7 +288,7 @@ static void compete_with_threads(Server* server, const Line* parent, int64_t thr
 static void run_competition(Server* server, ChildBody* body, int64_t argument) {
   enum { kProcesses = 4 };
 
-  arena = shared_memory(sizeof *arena);
+  section = section_new();
   Child children[kProcesses];
   for (int i = 0; i < kProcesses; ++i) {
     children[i] = child_start(server, body, argument);
@@ -305,16 +299,17 @@ static void run_competition(Server* server, ChildBody* body, int64_t argument) {
   for (int i = 0; i < kProcesses; ++i) {
     child_end(&children[i]);
   }
+  section_check(section);
 }
 
 static void test_exclusion_between_processes(Server* server) {
   run_competition(server, compete, 250);
-  CHECK_INT(4 * 250, arena->rounds);
+  CHECK_INT(4 * 250, section->rounds);
 }
 
 static void test_exclusion_between_threads_and_processes(Server* server) {
   run_competition(server, compete_with_threads, 4);
-  CHECK_INT(4 * 4 * 50, arena->rounds);
+  CHECK_INT(4 * 4 * 50, section->rounds);
 }
 
 const Test turn_tests[] = {
