@@ -110,7 +110,7 @@ static void test_fixed_lease_over_a_step_back(Server* server) {
 // meanwhile has the lower fence; it frees and renews nothing of its successor's.
 static void test_step_ahead_while_held(Server* server) {
   start_with_own_clock(server);
-  const int64_t lease = scaled(3000);
+  const int64_t lease = scaled(1500);
   belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = lease);
   belay_client* waiter = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
   CHECK_STATUS(BELAY_OK, SUBMIT(holder, 1, 0, .name = "a"));

@@ -122,7 +122,7 @@ static void test_cut_waits(Server* server) {
 }
 
 static void test_cut_renewals(Server* server) {
-  const int64_t lease = scaled(900);
+  const int64_t lease = scaled(600);
   const Proxy proxy = proxy_start(server);
   belay_client* client = CLIENT(.url = proxy.url, .watchdog_lease_ms = lease);
   CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, 0, .name = "a"));

@@ -161,7 +161,6 @@ static void test_busy(Server* server) {
   TAKE(patient, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   child_end(&child);
   CHECK_STATUS(BELAY_OK, belay_verify(holder, hold, NULL));
-  STAYS(scaled(3000), belay_hold_state(holder, hold) == BELAY_HELD);
   belay_client_free(holder);
   belay_client_free(hasty);
   belay_client_free(patient);
