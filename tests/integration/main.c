@@ -1,5 +1,6 @@
 // The driver: runs the tests of its tables, or those that the words given choose,
-// each in a process of its own with a server of its own and a time limit. At the end of a full run
+// each in a process of its own with a server of its own and a time limit. At the end of a run that
+// leaves out none, or only some by name,
 // every status of the library must have been seen.
 #include <dirent.h>
 #include <signal.h>
