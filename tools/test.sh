@@ -46,15 +46,19 @@ run_step() { # SUITE COMMAND...
   if "$@"; then count "$suite" 1 0; else count "$suite" 0 1; fi
 }
 
-# Each test is a process of its own; one with an error or a leak fails. A forked child leaves what may have been in the hands of its parent's
-# threads; and one test keeps grants of 100 ms, in which memcheck does not get far.
+# Counts as failed what memcheck finds. That some tests fail in it says nothing: a grant lease may be over before the slow client comes to it. A
+# forked child leaves what may have been in the hands of its parent's threads, so nobody asks it for leaks.
 run_valgrind() {
-  local memcheck=(valgrind -q --fair-sched=yes --child-silent-after-fork=no --error-exitcode=99)
+  local found=build/release/memcheck
+  local memcheck=(valgrind -q --child-silent-after-fork=no "--log-file=$found/%p")
+  local leaks=(--leak-check=full --show-leak-kinds=definite)
   local driver=(build/release/tests/integration/integration redis-server)
-  local leaks=(--leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite)
-  export BELAY_TEST_SCALE=8
-  "${memcheck[@]}" "${leaks[@]}" "${driver[@]}" '-After a fork' '-A child' '-in which they asked' &&
-    "${memcheck[@]}" --leak-check=no "${driver[@]}" 'After a fork' 'A child'
+  rm -rf "$found" && mkdir "$found"
+  export BELAY_TEST_SCALE=4 BELAY_TEST_MEMCHECK=1
+  "${memcheck[@]}" "${leaks[@]}" "${driver[@]}" '-After a fork' '-A child'
+  "${memcheck[@]}" --leak-check=no "${driver[@]}" 'After a fork' 'A child'
+  find "$found" -size +0 -exec cat {} + | tee "$found.log"
+  [ ! -s "$found.log" ]
 }
 
 # The tests fork while threads run: what the thread sanitizer cannot follow there it must not end.
