@@ -277,6 +277,56 @@ static void test_descriptors_are_closed_on_exec(Server* server) {
   belay_client_free(client);
 }
 
+// ---- Threads that their runtime ends
+
+// What a thread does until it is cancelled, in a call or right after it.
+static void* wait_for_lock(void* client) {
+  while (client != NULL) {
+    REFUSED(BELAY_TIMEOUT, belay_lock(client, "a", -1, 300, NULL));
+    pthread_testcancel();
+  }
+  return NULL;
+}
+
+static void* wait_for_event(void* client) {
+  while (client != NULL) {
+    CHECK(belay_next(client, 300) == NULL);
+    pthread_testcancel();
+  }
+  return NULL;
+}
+
+static void* take_turns(void* client) {
+  while (client != NULL) {
+    CHECK_STATUS(BELAY_OK, belay_release(client, GRANTED(belay_lock(client, "b", -1, -1, NULL))));
+    pthread_testcancel();
+  }
+  return NULL;
+}
+
+// A call is over when its thread ends: nothing of the thread's stays in the client.
+static void test_cancelled_threads(Server* server) {
+  void* (*const bodies[])(void*) = {wait_for_lock, wait_for_event, take_turns};
+  belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+  const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+  for (int i = 0; i < 12; ++i) {
+    pthread_t thread;
+    void* end = NULL;
+    pthread_create(&thread, NULL, bodies[i % 3], client);
+    for (int pause = 0; pause < 5 * i; ++pause) {
+      nap();
+    }
+    CHECK(pthread_cancel(thread) == 0);
+    CHECK(pthread_join(thread, &end) == 0 && end == PTHREAD_CANCELED);
+  }
+  CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+  const int64_t next = GRANTED(belay_lock(client, "a", -1, -1, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(client, next));
+  belay_client_free(client);
+  belay_client_free(holder);
+}
+
 // ---- Signals
 
 static void count_signal(int signal);
@@ -401,6 +451,7 @@ const Test host_tests[] = {
      test_clients_one_after_the_other},
     {"A client may be freed at any moment after it was made", test_short_lives},
     {"A freed client leaves no thread and no descriptor", test_nothing_is_left},
+    {"A thread may be cancelled in any call without harm to the client", test_cancelled_threads},
     {"Descriptors of the library do not reach programs that the host runs",
      test_descriptors_are_closed_on_exec},
     {"Signals reach the host's threads only, and no handler is changed",
