@@ -261,7 +261,10 @@ static void check_foreign_key(Server* server, const char* key, const char* fence
   server_ask(server, "RPUSH", key, "foreign", NULL);
   char before[4096];
   dump(server, fence_key, before, sizeof before);
-  REFUSED(BELAY_WRONG_TYPE, belay_lock(client, "a", -1, -1, NULL));
+  belay_event* why = NULL;
+  REFUSED(BELAY_WRONG_TYPE, belay_lock(client, "a", -1, -1, &why));
+  CHECK_TEXT(key, belay_event_message(why));
+  belay_event_free(why);
   check_unchanged(server, fence_key, before);
   // A try of a lock that is held needs no queue.
   const int64_t answer = -belay_lock(client, "a", -1, 0, NULL);
@@ -291,6 +294,36 @@ static void test_foreign_keys(Server* server) {
   belay_client_free(waiter);
 }
 
+// A release, too, is refused and changes nothing: the lock stays with its holder until the lease
+// ends.
+static void test_release_over_foreign_keys(Server* server) {
+  const char* const keys[] = {"belay:q:{a}", "belay:w:{a}", NULL};
+  belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+  belay_client* waiter = CLIENT(.url = server->url);
+  for (int i = 0; i < 3; ++i) {
+    server_tell(server, "FLUSHALL", NULL);
+    const int64_t hold = GRANTED(belay_lock(holder, "a", -1, -1, NULL));
+    CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
+    EVENTUALLY(waiters_of(holder, "a") == 1);
+    char fence_key[64];
+    snprintf(fence_key, sizeof fence_key, "%s", server_ask(server, "KEYS", "belay:f:*", NULL));
+    const char* key = keys[i] == NULL ? fence_key : keys[i];
+    server_ask(server, "DEL", key, NULL);
+    server_ask(server, "RPUSH", key, "foreign", NULL);
+    char before[4096];
+    dump(server, fence_key, before, sizeof before);
+    belay_event* why = NULL;
+    CHECK_STATUS(BELAY_WRONG_TYPE, belay_release_why(holder, hold, &why));
+    CHECK_TEXT(key, belay_event_message(why));
+    belay_event_free(why);
+    check_unchanged(server, fence_key, before);
+    CHECK_STATUS(BELAY_OK, belay_cancel(waiter, 1));
+    TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_CANCELLED);
+  }
+  belay_client_free(holder);
+  belay_client_free(waiter);
+}
+
 const Test state_tests[] = {
     {"A restart with data loses no hold and no place in the queue", test_restart_with_data},
     {"A restart with older data loses the holds that are not in them, and fences still rise",
@@ -306,4 +339,6 @@ const Test state_tests[] = {
      test_client_pause},
     {"A foreign key in any of our places answers WRONG_TYPE, and nothing is changed",
      test_foreign_keys},
+    {"A release over a foreign key answers WRONG_TYPE, and nothing is changed",
+     test_release_over_foreign_keys},
     {NULL, NULL}};
