@@ -1,5 +1,6 @@
 // Processes that die or fall silent while the lock is theirs, or is on its way to them: how soon
 // the next one that answers has it.
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -116,6 +117,64 @@ static void test_thousand_killed_waiters(Server* server) {
   belay_client_free(last);
 }
 
+static void wait_in_child(Server* server, const Line* parent, int64_t number) {
+  (void)number;
+  hear(parent);
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
+  const int64_t hold = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  say(parent, hold);
+  hear(parent);
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  belay_client_free(client);
+}
+
+static void test_stopped_waiters(Server* server) {
+  enum { kStopped = 5 };
+
+  Child children[kStopped];
+  for (int i = 0; i < kStopped; ++i) {
+    children[i] = child_start(server, wait_in_child, i);
+  }
+  belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+  belay_client* last = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+  for (int i = 0; i < kStopped; ++i) {
+    say(&children[i].line, 0);
+    EVENTUALLY(waiters_of(holder, "a") == i + 1);
+  }
+  CHECK_STATUS(BELAY_OK, SUBMIT(last, 1, -1, .name = "a"));
+  EVENTUALLY(waiters_of(holder, "a") == kStopped + 1);
+  for (int i = 0; i < kStopped; ++i) {
+    child_pause(&children[i]);
+  }
+  const int64_t start = now_ms();
+  CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+  const int64_t next = TAKE(last, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  printf("  %d stopped waiters took %lld ms\n", kStopped, (long long)(now_ms() - start));
+  CHECK(now_ms() - start < scaled(kLessThanAPollMs));
+  CHECK_STATUS(BELAY_OK, belay_release(last, next));
+  // Each of them, continued, has its turn, whatever the order.
+  struct pollfd lines[kStopped];
+  for (int i = 0; i < kStopped; ++i) {
+    child_continue(&children[i]);
+    lines[i] = (struct pollfd){.fd = children[i].line.in, .events = POLLIN};
+  }
+  for (int served = 0; served < kStopped; ++served) {
+    CHECK(poll(lines, kStopped, (int)scaled(kLimitMs)) > 0);
+    int i = 0;
+    while (lines[i].revents == 0) {
+      ++i;
+    }
+    GRANTED(hear(&children[i].line));
+    say(&children[i].line, 0);
+    child_end(&children[i]);
+    lines[i].fd = -1;
+  }
+  belay_client_free(holder);
+  belay_client_free(last);
+}
+
 // A waiter at the head of the queue behind a proxy, then one that has no faults.
 typedef struct Queue {
   belay_client* holder;
@@ -190,6 +249,7 @@ const Test death_tests[] = {
     {"A killed holder's lock is taken over within 100 ms of its lease's end", test_killed_holder},
     {"A thousand waiters killed at once are passed over by bounded scripts",
      test_thousand_killed_waiters},
+    {"Stopped waiters cost a grant lease each", test_stopped_waiters},
     {"A half-open waiter costs a grant lease, and its late grant is not believed",
      test_half_open_waiter},
     {"A waiter that is killed while its grant is on its way costs a grant lease",
