@@ -120,6 +120,30 @@ static void test_distance_200(Server* server) {
   check_distance(server, 200, 3.3);
 }
 
+// A hold that was handed over far away is confirmed in time: whoever keeps it hears of no risk.
+static void test_kept_far_away(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  const int64_t round_trips_ms[] = {20, 60, 200};
+  for (int i = 0; i < 3; ++i) {
+    proxy.state->delay_us = round_trips_ms[i] * 1000 / 2;
+    belay_client* holder = CLIENT(.url = proxy.url);
+    belay_client* waiter = CLIENT(.url = proxy.url);
+    const int64_t hold = GRANTED(belay_lock(holder, "a", -1, -1, NULL));
+    CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
+    EVENTUALLY(waiters_of(holder, "a") == 1);
+    CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+    const int64_t next = TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    belay_event* event = belay_next(waiter, 3 * round_trips_ms[i] + 200);
+    if (event != NULL) {
+      FAIL("at %lld ms an event of kind %d came: %s", (long long)round_trips_ms[i],
+           belay_event_kind(event), belay_event_message(event));
+    }
+    CHECK_STATUS(BELAY_OK, belay_release(waiter, next));
+    belay_client_free(holder);
+    belay_client_free(waiter);
+  }
+}
+
 // ---- Lost messages
 
 static void test_lost_grant(Server* server) {
@@ -196,6 +220,7 @@ const Test distance_tests[] = {
      test_distance_60},
     {"At a round trip of 200 ms no grant is lost, and a handoff takes few scripts",
      test_distance_200},
+    {"A hold that was handed over far away is at no risk", test_kept_far_away},
     {"Without messages a released lock goes on within the fallback poll", test_lost_grant},
     {"Without messages local owners still let others in", test_lost_word_of_waiters},
     {"Without messages a broken hold is LOST at the next renewal", test_lost_word_of_a_break},
