@@ -153,8 +153,11 @@ bool Client::forked() const {
 }
 
 void Client::forget(std::unique_ptr<Client> client) {
-  client->engine_.reset();
-  client->node_.reset();
+  // Whoever was inside the monitor at the fork has left both half-changed, and is not here.
+  if (client->monitor_.try_lock()) {
+    client->engine_.reset();
+    client->node_.reset();
+  }
   static_cast<void>(client.release());
 }
 
