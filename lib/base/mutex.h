@@ -11,6 +11,8 @@ class CAPABILITY("mutex") Mutex {
  public:
   void lock() ACQUIRE() { mutex_.lock(); }
 
+  bool try_lock() TRY_ACQUIRE(true) { return mutex_.try_lock(); }
+
   void unlock() RELEASE() { mutex_.unlock(); }
 
  private:

@@ -157,6 +157,7 @@ void Client::forget(std::unique_ptr<Client> client) {
   if (client->monitor_.try_lock()) {
     client->engine_.reset();
     client->node_.reset();
+    client->monitor_.unlock();
   }
   static_cast<void>(client.release());
 }
