@@ -512,7 +512,7 @@ Micros Engine::risk_time(const Claim& claim, const Hold& hold) const {
   if (!claim.renew_out) {
     return third;
   }
-  const Micros overdue = claim.renewed_at + claim.node->round_trip() * 3 / 2;
+  const Micros overdue = claim.renewed_at + 2 * claim.node->round_trip();
   return std::min(std::max(third, overdue), claim.deadline - claim.vouched / 12);
 }
 
