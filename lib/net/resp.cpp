@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 namespace belay {
@@ -26,6 +27,13 @@ bool has_elements(int type) {
 bool has_text(int type) {
   return type == REDIS_REPLY_STRING || type == REDIS_REPLY_STATUS || type == REDIS_REPLY_ERROR ||
          type == REDIS_REPLY_VERB || type == REDIS_REPLY_BIGNUM || type == REDIS_REPLY_DOUBLE;
+}
+
+void append_header(char kind, std::size_t number, std::string* out) {
+  char digits[24];
+  char* const end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
+  out->push_back(kind);
+  out->append(std::begin(digits), end).append("\r\n");
 }
 
 using CreateArray = void* (*)(const redisReadTask*, std::size_t);
@@ -114,23 +122,14 @@ Reply Reply::at(std::size_t index) const {
   return Reply(reply_->element[index]);
 }
 
+// By hand: it is three lines of the protocol, and hiredis's way was half of what a client spends on
+// a command.
 void append_command(const std::vector<std::string_view>& argv, std::string* out) {
-  std::vector<const char*> parts;
-  std::vector<std::size_t> sizes;
-  parts.reserve(argv.size());
-  sizes.reserve(argv.size());
+  append_header('*', argv.size(), out);
   for (const std::string_view part : argv) {
-    parts.push_back(part.data());
-    sizes.push_back(part.size());
+    append_header('$', part.size(), out);
+    out->append(part).append("\r\n");
   }
-  char* bytes = nullptr;
-  const auto size =
-      redisFormatCommandArgv(&bytes, static_cast<int>(argv.size()), parts.data(), sizes.data());
-  if (size < 0) {
-    std::abort();  // out of memory terminates
-  }
-  out->append(bytes, static_cast<std::size_t>(size));
-  redisFreeCommand(bytes);
 }
 
 ReplyReader::ReplyReader() : reader_(new_reader(&elements_)) {}

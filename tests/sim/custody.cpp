@@ -33,6 +33,7 @@ std::optional<Custody::Record> Custody::live_record(const Watched& watched) {
   Record record;
   record.claim = fields.bytes(30);
   record.process = process_of(record.claim);
+  record.epoch = Unpacker(std::string_view(record.claim).substr(22)).number();
   fields.bytes(24);  // fence, since, end of the range
   record.expires = fields.number();
   return fields.complete() && record.expires >= world_.server_time() ? std::optional(record)
@@ -49,14 +50,14 @@ int Custody::holder(const std::string& name) {
   return -1;
 }
 
-void Custody::before_command() {
+void Custody::before_script() {
   for (Watched& watched : watched_) {
     watched.before = live_record(watched);
     watched.queue = world_.server().ranked(watched.queue_key);
   }
 }
 
-void Custody::after_command(int process, Server::Args argv) {
+void Custody::after_script(int process, Server::Args argv) {
   for (const Watched& watched : watched_) {
     const std::optional<Record> after = live_record(watched);
     if (after == watched.before || is_break(argv)) {
@@ -71,6 +72,9 @@ void Custody::after_command(int process, Server::Args argv) {
 }
 
 void Custody::after_step(int process) {
+  if (remembers_(process)) {
+    return;
+  }
   for (const Watched& watched : watched_) {
     const std::optional<Record> record = live_record(watched);
     if (record && record->process == process) {
@@ -80,6 +84,11 @@ void Custody::after_step(int process) {
 }
 
 void Custody::check_owner(const Watched& watched, const std::optional<Record>& after, int process) {
+  if (watched.before && after && after->process == watched.before->process &&
+      after->epoch < watched.before->epoch) {
+    world_.violation("P2: an older claim of process " + std::to_string(process) + " on '" +
+                     watched.name + "' came back");
+  }
   if (!watched.before || watched.before->process == process) {
     return;
   }

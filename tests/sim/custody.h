@@ -1,4 +1,4 @@
-// What must be true of the server's records whenever a command has run: nobody frees, renews or
+// What must be true of the server's records whenever a script has run: nobody frees, renews or
 // re-creates what is not theirs, nobody is served before who came earlier, and no record stands for
 // a client that has forgotten it. One thread; the schedule owns it.
 #pragma once
@@ -23,8 +23,8 @@ class Custody {
 
   void watch(const std::string& name);
 
-  void before_command();
-  void after_command(int process, Server::Args argv);
+  void before_script();
+  void after_script(int process, Server::Args argv);
   // The process has done something, perhaps forgotten.
   void after_step(int process);
 
@@ -35,6 +35,7 @@ class Custody {
   struct Record {
     int process = -1;
     std::string claim;
+    std::int64_t epoch = 0;
     Micros expires = 0;
 
     bool operator==(const Record&) const = default;

@@ -13,13 +13,13 @@ class Planner {
   Plan make() {
     const std::int64_t kind = random_.between(1, 100);
     Plan plan;
-    plan.processes = random_.between(2, 4);
-    plan.start_at = on(10) ? span(kSecond, 25 * kSecond) : 0;
-    if (kind <= 75) {
+    plan.processes = on(60) ? 2 : random_.between(3, 4);
+    plan.start_at = on(15) ? span(2 * kSecond, 25 * kSecond) : 0;
+    if (kind <= 85) {
       stormy(plan);
     } else {
       steady(plan);
-      if (kind > 96) {
+      if (kind > 98) {
         busy(plan);
       }
     }
@@ -52,9 +52,32 @@ class Planner {
     faults.no_kill = on(30);
     faults.breaks = on(25);
     plan.lease = random_.between(200, 1000) * kMillisecond;
+    plan.timeout = random_.between(200, 1200) * kMillisecond;
     plan.longest_delay = random_.between(300, 20'000);
-    plan.calm_at = plan.start_at + span(300 * kMillisecond, 2500 * kMillisecond);
-    plan.drain_at = plan.calm_at + 300 * kMillisecond;
+    plan.most_users = 2;
+    plan.between_faults = {kMillisecond, 300 * kMillisecond};
+    plan.calm_at = plan.start_at + span(80 * kMillisecond, 1500 * kMillisecond);
+    plan.drain_at = plan.calm_at + span(20 * kMillisecond, 300 * kMillisecond);
+    if (on(8)) {
+      crowded(plan);
+    }
+  }
+
+  // Owners follow each other within a process and it dies, while the clock goes back: what only
+  // reserved fences get right.
+  void crowded(Plan& plan) {
+    plan.faults = Faults();
+    plan.faults.crashes = true;
+    plan.faults.clock_back = true;
+    plan.longest_delay = random_.between(300, 2000);
+    plan.most_users = 4;
+    plan.re_entry = false;
+    plan.think = {50, kMillisecond};
+    plan.hold = {50, kMillisecond};
+    plan.longest_hold = kMillisecond;
+    plan.calm_at = plan.start_at + span(20 * kMillisecond, 300 * kMillisecond);
+    plan.between_faults = {kMillisecond, 50 * kMillisecond};
+    plan.drain_at = plan.calm_at + 20 * kMillisecond;
   }
 
   void steady(Plan& plan) {
@@ -66,12 +89,13 @@ class Planner {
     plan.lease = 10 * kSecond;
     plan.timeout = kSecond;
     plan.longest_delay = span(300, 60 * kMillisecond);
-    plan.think = {kMillisecond, 3 * kSecond};
-    plan.hold = {200, 3 * kSecond};
+    plan.most_users = 2;
+    plan.think = {10 * kMillisecond, 3 * kSecond};
+    plan.hold = {kMillisecond, 3 * kSecond};
     plan.longest_hold = 5 * kSecond;
     plan.between_faults = {100 * kMillisecond, 20 * kSecond};
     plan.pause = {kMillisecond, 5 * kSecond};
-    plan.drain_at = plan.start_at + span(2 * kSecond, 15 * kSecond);
+    plan.drain_at = plan.start_at + span(kSecond, 6 * kSecond);
     plan.calm_at = plan.drain_at;
   }
 
@@ -83,11 +107,11 @@ class Planner {
     plan.most_users = 4;
     plan.re_entry = false;  // who re-enters without end never releases
     plan.think = {50, kMillisecond};
-    plan.hold = {kMillisecond, 10 * kMillisecond};
-    plan.longest_hold = 10 * kMillisecond;
-    plan.drain_at = plan.start_at + 4 * kSecond;
+    plan.hold = {2 * kMillisecond, 15 * kMillisecond};
+    plan.longest_hold = 15 * kMillisecond;
+    plan.drain_at = plan.start_at + 2500 * kMillisecond;
     plan.calm_at = plan.drain_at;
-    plan.turn = 2 * kSecond;
+    plan.turn = 1500 * kMillisecond;
   }
 
   Random& random_;

@@ -34,7 +34,7 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
       number_(number),
       observer_(std::move(observer)),
       offset_(world.random().between(5 * kSecond, 15 * kSecond)),
-      drift_ppm_(world.random().between(-2400, 2400)),
+      drift_ppm_(world.some_drift()),
       config_(config_of(watchdog_lease, request_timeout)),
       identity_(identity_of(number)),
       lock_(identity_),
@@ -71,7 +71,7 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
 }
 
 Micros Process::clock_at(Micros true_time) const {
-  return true_time + true_time / 1000 * drift_ppm_ / 1000 + offset_;
+  return true_time + true_time * drift_ppm_ / 1'000'000 + offset_;
 }
 
 // The first moment at which the local clock shows `local`.
@@ -79,7 +79,7 @@ Micros Process::true_time_of(Micros local) const {
   if (local == kNever) {
     return kNever;
   }
-  Micros time = local - offset_ - (local - offset_) / 1000 * drift_ppm_ / 1000;
+  Micros time = local - offset_ - (local - offset_) * drift_ppm_ / 1'000'000;
   while (clock_at(time) >= local) {
     --time;
   }

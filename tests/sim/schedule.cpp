@@ -41,8 +41,8 @@ class Schedule {
         service_(world_, {plan_.lease, plan_.timeout, plan_.longest_delay, plan_.turn}) {
     world_.set_verbose(verbose);
     world_.set_onlooker(
-        {[this] { custody_.before_command(); },
-         [this](int process, Server::Args argv) { custody_.after_command(process, argv); }});
+        {[this] { custody_.before_script(); },
+         [this](int process, Server::Args argv) { custody_.after_script(process, argv); }});
     if (plan_.steady) {
       world_.calm();
       world_.set_shortest_delay(plan_.longest_delay / 2);
@@ -372,12 +372,20 @@ class Schedule {
     if (Process* process = anybody(); process != nullptr) {
       service_.cut();
       process->cut(world_.chance(60), plan_.steady || !world_.chance(25));
+      for (const auto& user : users_) {  // who is cut off often gives up
+        if (user->process == process && user->tag != 0 && world_.chance(40) && world_.decide()) {
+          world_.at(world_.now() + world_.span(kMillisecond, 300 * kMillisecond),
+                    [this, who = user.get(), tag = user->tag] { cancel(*who, tag); });
+        }
+      }
     }
   }
 
   void pause_somebody() {
     if (Process* process = anybody(); process != nullptr) {
-      const Micros duration = in(plan_.pause);
+      const bool as_a_grant = world_.chance(50);  // as long as one lasts, more or less
+      const Micros duration =
+          as_a_grant ? world_.span(60 * kMillisecond, 300 * kMillisecond) : in(plan_.pause);
       service_.paused(duration, holds_something(*process));
       process->pause(duration);
       look_at_service();

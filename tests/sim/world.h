@@ -97,6 +97,12 @@ class World {
 
   bool chance(int percent) { return random_.between(1, 100) <= percent; }
 
+  // How fast a clock runs, in ppm too much: often the most that is assumed.
+  std::int64_t some_drift() {
+    return chance(50) ? (chance(50) ? kMostDrift : -kMostDrift)
+                      : random_.between(-kMostDrift, kMostDrift);
+  }
+
   // Whether to do something that a smaller schedule may leave out.
   bool decide();
 
@@ -119,7 +125,7 @@ class World {
 
   bool verbose() const { return verbose_; }
 
-  // What looks on when the server runs a command of a process, before and after.
+  // What looks on when the server runs a script for a process, before and after.
   struct Onlooker {
     std::function<void()> before;
     std::function<void(int process, Server::Args argv)> after;
@@ -164,6 +170,9 @@ class World {
   std::uint64_t events() const { return events_; }
 
  private:
+  // With another clock's as much, within the 0.5 % that are assumed.
+  static constexpr std::int64_t kMostDrift = 2400;
+
   struct Event {
     Micros time;
     std::uint64_t order;
