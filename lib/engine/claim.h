@@ -41,13 +41,13 @@ struct Hold {
 // A dead epoch that the server may still know. Asked to leave until it has answered.
 struct Leaving {
   std::int64_t epoch = 0;
-  bool in_flight = false;
   Micros again_at = kNever;  // when to ask, if not in flight
-  bool looks_after = false;  // it handed the lock on: asks again in case that grant lapses unused
   Micros sweep_until =
       0;  // server time until which a lost acquire of it may still arrive (rule 15)
   Micros matters_until = 0;  // local time at which its record has lapsed whatever happens
   std::int64_t tag = 0;      // of the release that waits for the answer
+  bool in_flight = false;
+  bool looks_after = false;  // it handed the lock on: asks again in case that grant lapses unused
 };
 
 enum class ClaimState : std::uint8_t { kIdle, kAsking, kHeld };
@@ -80,19 +80,19 @@ struct Claim {
   std::int64_t next_fence = 0;  // for the next local handoff
   std::int64_t last_fence = 0;  // of the reserved range
   std::int64_t reserve = 0;     // how many were reserved the last time
-  bool confirmed = false;       // a reply, not only a message, vouches for it
   Micros deadline = 0;          // until when it is certainly ours
   Micros vouched = 0;           // the lease behind that deadline
   Micros lapses_at = 0;         // when the server's record has certainly lapsed
   Micros renew_at = kNever;
   Micros look_at = kNever;  // when to renew at the latest, whatever the lease, to watch the record
+  Micros renewed_at = 0;    // when the latest renewal was sent
+  Micros others_since = 0;
+  int handoffs = 0;
+  bool confirmed = false;  // a reply, not only a message, vouches for it
   bool renew_out = false;
-  Micros renewed_at = 0;  // when the latest renewal was sent
   bool renew_due = false;
   bool renew_alone = false;  // a batch failed: whose fault it was shows only one by one
   bool others_wait = false;  // clients, not local owners
-  Micros others_since = 0;
-  int handoffs = 0;
 };
 
 enum class PendingKind : std::uint8_t {

@@ -14,7 +14,6 @@ class Planner {
     const std::int64_t kind = random_.between(1, 100);
     Plan plan;
     plan.processes = on(60) ? 2 : random_.between(3, 4);
-    plan.start_at = on(15) ? span(2 * kSecond, 25 * kSecond) : 0;
     if (kind <= 85) {
       stormy(plan);
     } else {
@@ -58,8 +57,11 @@ class Planner {
     plan.between_faults = {kMillisecond, 300 * kMillisecond};
     plan.calm_at = plan.start_at + span(80 * kMillisecond, 1500 * kMillisecond);
     plan.drain_at = plan.calm_at + span(20 * kMillisecond, 300 * kMillisecond);
-    if (on(8)) {
+    const std::int64_t kind = random_.between(1, 100);
+    if (kind <= 8) {
       crowded(plan);
+    } else if (kind <= 16) {
+      sleepy(plan);
     }
   }
 
@@ -77,6 +79,24 @@ class Planner {
     plan.longest_hold = kMillisecond;
     plan.calm_at = plan.start_at + span(20 * kMillisecond, 300 * kMillisecond);
     plan.between_faults = {kMillisecond, 50 * kMillisecond};
+    plan.drain_at = plan.calm_at + 20 * kMillisecond;
+  }
+
+  // Long idle with clocks that drift apart, then waiters that stop for as long as a grant lasts:
+  // only a bound that has aged keeps them from believing too long.
+  void sleepy(Plan& plan) {
+    plan.faults = Faults();
+    plan.faults.pauses = true;
+    plan.server_drifts = true;
+    plan.processes = 4;
+    plan.most_users = 1;
+    plan.longest_delay = random_.between(300, 5000);
+    plan.think = {200, 20 * kMillisecond};
+    plan.hold = {200, 20 * kMillisecond};
+    plan.longest_hold = 20 * kMillisecond;
+    plan.start_at = random_.between(10, 28) * kSecond;
+    plan.between_faults = {10 * kMillisecond, 100 * kMillisecond};
+    plan.calm_at = plan.start_at + 500 * kMillisecond;
     plan.drain_at = plan.calm_at + 20 * kMillisecond;
   }
 

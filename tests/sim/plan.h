@@ -22,6 +22,7 @@ struct Plan {
   Micros lease = kSecond;
   Micros timeout = 300 * kMillisecond;
   Micros longest_delay = kMillisecond;
+  bool server_drifts = false;  // ahead, as fast as is assumed
   std::int64_t processes = 2;
   std::int64_t most_users = 3;
   bool re_entry = true;

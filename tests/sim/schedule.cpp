@@ -48,6 +48,9 @@ class Schedule {
       world_.set_shortest_delay(plan_.longest_delay / 2);
       world_.lose_messages(plan_.faults.lost_pushes ? 10 : 0);
     }
+    if (plan_.server_drifts) {
+      world_.speed_up_server();
+    }
     names_ = {"a"};
     if (world_.chance(30)) {
       names_.emplace_back("{b}c");

@@ -159,6 +159,9 @@ class World {
     lost_percent_ = 0;
   }
 
+  // From now on the server's clock is as fast as is assumed.
+  void speed_up_server() { server_drift_ppm_ = kMostDrift; }
+
   // A network of some length, with less jitter.
   void set_shortest_delay(Micros delay) { shortest_delay_ = delay; }
 
