@@ -20,6 +20,7 @@ constexpr Micros kMaxHandoffTime = 10 * kMillisecond;
 constexpr Micros kRetryPause = 50 * kMillisecond;  // after an error that may pass
 constexpr Micros kRefusedPause = kSecond;          // after one that somebody has to mend
 constexpr Micros kWatchAfter = kSecond;            // shorter holds are not worth the command
+constexpr Micros kQueueStands = 120 * kSecond;     // QUEUE_MS of the scripts
 constexpr std::int64_t kFirstReserve = 8;          // RANGE of the scripts
 
 // A duration of the server's as ours: longer by as much as the clocks may differ.
@@ -314,8 +315,10 @@ void Engine::others_are_waiting(Claim& claim, Micros now) {
 
 // Ends the current epoch. `tag`: of the release that waits for the server's answer.
 void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) {
-  const Micros matters_until =
-      claim.state == ClaimState::kHeld ? claim.lapses_at : claim.matters_until;
+  const Micros queued_until = claim.ticket != 0 ? now + kQueueStands : 0;
+  const Micros matters_until = claim.state == ClaimState::kHeld
+                                   ? claim.lapses_at
+                                   : std::max(claim.matters_until, queued_until);
   claim.state = ClaimState::kIdle;
   claim.ask_out = false;
   claim.ask_at = kNever;

@@ -132,6 +132,17 @@ void Checks::crashed(Process& process) {
   std::erase_if(pending_, [&](const auto& entry) { return entry.first.first == process.number(); });
 }
 
+void Checks::ended(Process& process) {
+  for (const auto& [key, submission] : pending_) {
+    if (key.first == process.number()) {
+      world_.violation("P2: tag " + std::to_string(key.second) + " of process " +
+                       std::to_string(process.number()) + " had no event before SHUTDOWN");
+      return;
+    }
+  }
+  crashed(process);
+}
+
 Micros Checks::believed_until(const std::string& name) const {
   Micros latest = 0;
   for (const auto& [key, live] : live_) {

@@ -31,6 +31,8 @@ class Checks {
   void broken(const std::string& name);
   void after_step(Process& process);
   void crashed(Process& process);
+  // It has shut down: nothing may be pending any more.
+  void ended(Process& process);
 
   // Until when somebody believes to hold the name, if nothing happens; 0: nobody does.
   Micros believed_until(const std::string& name) const;

@@ -98,8 +98,11 @@ void Custody::check_owner(const Watched& watched, const std::optional<Record>& a
                    std::to_string(watched.before->process) + "'s");
 }
 
-// P4: whoever stood in the queue and still does came later.
+// P4: whoever stood in the queue and still does came later. Lost data lose places.
 void Custody::check_order(const Watched& watched, const Record& after) {
+  if (faults_.data_loss) {
+    return;
+  }
   const std::vector<Server::Ranked> queue = world_.server().ranked(watched.queue_key);
   for (const Server::Ranked& was : watched.queue) {
     if (std::string_view(after.claim).starts_with(was.member)) {
@@ -117,8 +120,9 @@ void Custody::check_order(const Watched& watched, const Record& after) {
 }
 
 void Custody::check_forgotten(const Watched& watched, const Record& record) {
-  // Where the clock went back, a late command may come in time after all.
-  if (!faults_.clock_back && !remembers_(record.process)) {
+  // Where the clock went back, a late command may come in time after all; and a replica that was
+  // behind knows nothing of the latest leaves.
+  if (!faults_.clock_back && !faults_.failovers && !remembers_(record.process)) {
     world_.violation("P2: '" + watched.name + "' stands for process " +
                      std::to_string(record.process) + ", which has forgotten it");
   }

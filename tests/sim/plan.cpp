@@ -45,11 +45,14 @@ class Planner {
     faults.server_stops = on(30);
     faults.server_restarts = on(20);
     faults.data_loss = on(20);
+    faults.failovers = faults.data_loss && on(40);
     faults.clock_back = on(20);
     faults.clock_forward = on(15);
     faults.script_flushes = on(20);
     faults.no_kill = on(30);
     faults.breaks = on(25);
+    faults.shutdowns = on(20);
+    faults.errors = on(15);
     plan.lease = random_.between(200, 1000) * kMillisecond;
     plan.timeout = random_.between(200, 1200) * kMillisecond;
     plan.longest_delay = random_.between(300, 20'000);
@@ -106,6 +109,7 @@ class Planner {
     plan.faults.lost_pushes = on(20);
     plan.faults.pauses = on(40);
     plan.faults.crashes = on(40);
+    plan.faults.shutdowns = on(20);
     plan.lease = 10 * kSecond;
     plan.timeout = kSecond;
     plan.longest_delay = span(300, 60 * kMillisecond);

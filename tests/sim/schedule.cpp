@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "primitive/keys.h"
 #include "sim/checks.h"
 #include "sim/custody.h"
 #include "sim/plan.h"
@@ -94,7 +97,8 @@ class Schedule {
 
   bool remembers(int number) const {
     const auto known = static_cast<std::size_t>(number) < processes_.size();
-    return !known || !processes_[static_cast<std::size_t>(number)]->alive() ||
+    return !known || abandoners_.contains(number) ||
+           !processes_[static_cast<std::size_t>(number)]->alive() ||
            !processes_[static_cast<std::size_t>(number)]->idle();
   }
 
@@ -175,7 +179,10 @@ class Schedule {
       user.asked_at = world_.now();
       user.timed = request.lease > 0 || request.max_hold > 0 || user.owner != 0;
       checks_.accepted(*user.process, tag, request.name, request.owner);
-      static_cast<void>(engine.acquire(tag, request, wait, now));
+      if (!engine.acquire(tag, request, wait, now).ok()) {  // it is shutting down
+        user.tag = 0;
+        checks_.refused(*user.process, tag);
+      }
     });
     if (world_.chance(15) && world_.decide()) {
       world_.at(world_.now() + world_.span(200, 500 * kMillisecond),
@@ -206,6 +213,8 @@ class Schedule {
     } else if (dice <= 20 && !draining_ && plan_.faults.breaks) {
       force(user);
     } else if (dice <= 22 && !plan_.steady) {
+      world_.trace("hold " + std::to_string(hold) + " is abandoned");
+      abandoners_.insert(user.process->number());
       give_up(user, [hold](Engine& engine, Micros now) { return engine.abandon(hold, now); });
     } else {
       release(user, hold);
@@ -275,6 +284,12 @@ class Schedule {
     checks_.on_event(process, event);
     if (plan_.steady && (event.kind == BELAY_EVENT_LOST || event.kind == BELAY_EVENT_AT_RISK)) {
       lost_in_calm(process, event);
+    }
+    if (event.kind == BELAY_EVENT_SHUTDOWN) {
+      world_.at(world_.now(), [this, &process] {
+        process.crash();
+        checks_.ended(process);
+      });
     }
     if (event.kind != BELAY_EVENT_ACQUIRED) {
       return;
@@ -363,6 +378,9 @@ class Schedule {
     add(faults.server_stops, &Schedule::stop_server);
     add(faults.server_restarts || faults.data_loss, &Schedule::restart_server);
     add(faults.data_loss, &Schedule::wipe_server);
+    add(faults.data_loss, &Schedule::evict_a_key);
+    add(faults.failovers, &Schedule::fail_over);
+    add(faults.shutdowns, &Schedule::shut_somebody_down);
     add(faults.clock_back || faults.clock_forward, &Schedule::step_clock);
     add(faults.script_flushes, &Schedule::flush_scripts);
     if (!possible.empty()) {
@@ -413,11 +431,44 @@ class Schedule {
     }
   }
 
-  void wipe_server() {
-    world_.trace("FLUSHALL");
+  void wipe_server() { run_by_hand({"FLUSHALL"}); }
+
+  // Or somebody deletes it.
+  void evict_a_key() {
+    const std::int64_t kind = world_.random().between(0, 3);
+    const std::string record = key_of("belay:", 'r', names_.front());
+    run_by_hand({"DEL", kind == 0   ? fence_key_of("belay:", record)
+                        : kind == 1 ? key_of("belay:", 'q', names_.front())
+                        : kind == 2 ? key_of("belay:", 'w', names_.front())
+                                    : record});
+  }
+
+  void run_by_hand(const std::vector<std::string>& argv) {
+    world_.trace(argv.front() + (argv.size() > 1 ? " " + argv.back() : ""));
     const int connection = world_.server().connect([](std::string_view) {});
-    static_cast<void>(world_.server().execute(connection, {"FLUSHALL"}));
+    static_cast<void>(world_.server().execute(connection, argv));
     world_.server().disconnect(connection);
+  }
+
+  void fail_over() { world_.fail_over(world_.span(kMillisecond, 100 * kMillisecond)); }
+
+  // In order: it lets go of everything, and ends when it has said so.
+  void shut_somebody_down() {
+    Process* process = anybody();
+    if (process == nullptr || processes_.size() >= 9) {
+      return;
+    }
+    world_.trace("process " + std::to_string(process->number()) + " shuts down");
+    service_.cut();
+    for (const auto& user : users_) {
+      if (user->process == process) {
+        for (const std::int64_t hold : std::exchange(user->holds, {})) {
+          checks_.given_up(*process, hold);
+        }
+      }
+    }
+    process->call([](Engine& engine, Micros now) { static_cast<void>(engine.shutdown(now)); });
+    add_process(0);
   }
 
   void step_clock() {
@@ -476,7 +527,8 @@ class Schedule {
   std::map<std::string, Micros> idle_since_;
   std::int64_t last_tag_ = 0;
   std::map<std::pair<int, std::int64_t>, Grant> grants_;
-  bool calm_ = false;  // no more faults
+  std::set<int> abandoners_;  // shut down, they forget what they have abandoned
+  bool calm_ = false;         // no more faults
   bool draining_ = false;
 };
 

@@ -161,6 +161,15 @@ std::vector<Server::Ranked> Server::ranked(std::string_view key) {
   return all;
 }
 
+void Server::copy_data() {
+  state_->replica = state_->store;
+}
+
+void Server::fail_over() {
+  restart(false);
+  state_->store = std::move(state_->replica);
+}
+
 const std::string& Server::run_id() const {
   return state_->run_id;
 }

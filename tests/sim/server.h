@@ -62,6 +62,9 @@ class Server {
   // Connections and scripts are gone, ids start at 1 again, the run id is new; the data stay or
   // not. Nobody is told.
   void restart(bool keep_data);
+  // Keeps a copy of the data as they are, and restarts with it: a replica that was behind.
+  void copy_data();
+  void fail_over();
   [[nodiscard]] const std::string& run_id() const;
 
   // What stands at a key, without a command: a string, a sorted set in its order.

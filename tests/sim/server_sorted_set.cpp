@@ -6,6 +6,12 @@
 
 namespace belay::sim {
 
+SortedSet::SortedSet(const SortedSet& other) {
+  for (const auto& [score, member] : other.entries_) {
+    add(*member, score);
+  }
+}
+
 bool SortedSet::add(std::string_view member, double score) {
   const bool is_new = !remove(member);
   const auto at = static_cast<std::ptrdiff_t>(place(score, member));

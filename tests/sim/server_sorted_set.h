@@ -16,7 +16,7 @@ class SortedSet {
   using Entry = std::pair<double, const std::string*>;
 
   SortedSet() = default;
-  SortedSet(const SortedSet&) = delete;
+  SortedSet(const SortedSet& other);
   SortedSet& operator=(const SortedSet&) = delete;
   SortedSet(SortedSet&&) = default;
   SortedSet& operator=(SortedSet&&) = default;

@@ -59,6 +59,7 @@ struct ServerState final : ScriptCommands {
   std::int64_t maxmemory = 0;  // any limit counts as exceeded
 
   Store store;
+  Store replica;
   LuaHost::Borrowed lua;
   std::map<int, Session> sessions;
   StringMap<std::vector<int>> channels;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 
 #include "scripts/scripts.h"
 #include "sim/resp.h"
@@ -59,6 +60,9 @@ World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay, Dec
   server_drift_ppm_ = some_drift();
   server_.set_clock([this] { return server_time(); });
   server_.set_client_commands_allowed(!faults.no_kill);
+  if (faults.errors) {
+    server_.set_fault([this](Server::Args argv) { return refusal(argv); });
+  }
   server_.set_on_killed([this](int id) {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       if (connections_[i]->server_id == id) {
@@ -68,6 +72,25 @@ World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay, Dec
       }
     }
   });
+}
+
+// What a server in trouble answers to a script now and then.
+std::optional<std::string> World::refusal(Server::Args argv) {
+  static constexpr const char* kRefusals[] = {
+      "OOM command not allowed when used memory > 'maxmemory'.",
+      "BUSY Redis is busy running a script.",
+      "LOADING Redis is loading the dataset in memory",
+      "MISCONF Redis is configured to save RDB snapshots",
+      "READONLY You can't write against a read only replica.",
+      "NOREPLICAS Not enough good replicas to write.",
+      "ERR something else"};
+  if (calm_ || !argv[0].starts_with("EVAL") || !chance(5) || !decide()) {
+    return std::nullopt;
+  }
+  const char* const words =
+      kRefusals[random_.between(0, static_cast<std::int64_t>(std::size(kRefusals)) - 1)];
+  trace(std::string("the server refuses: ") + words);
+  return words;
 }
 
 bool World::decide() {
@@ -314,6 +337,20 @@ void World::stop_server(Micros duration) {
 
 void World::restart_server(bool keep_data) {
   trace(std::string("the server restarts ") + (keep_data ? "with" : "without") + " its data");
+  cut_everybody();
+  server_.restart(keep_data);
+}
+
+void World::fail_over(Micros lag) {
+  server_.copy_data();
+  at(now_ + lag, [this] {
+    trace("another server takes over, without the latest writes");
+    cut_everybody();
+    server_.fail_over();
+  });
+}
+
+void World::cut_everybody() {
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     Connection& connection = *connections_[i];
     if (connection.server_id >= 0) {
@@ -322,7 +359,6 @@ void World::restart_server(bool keep_data) {
       tell_closed(static_cast<int>(i), now_ + delay());
     }
   }
-  server_.restart(keep_data);
 }
 
 }  // namespace belay::sim

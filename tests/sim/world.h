@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -27,12 +28,15 @@ struct Faults {
   bool crashes = false;
   bool server_stops = false;
   bool server_restarts = false;  // with data
-  bool data_loss = false;        // FLUSHALL, restarts without data
+  bool data_loss = false;        // FLUSHALL, eviction, failover, restarts without data
+  bool failovers = false;        // bring back what had been given up
   bool clock_back = false;
   bool clock_forward = false;
   bool script_flushes = false;
   bool no_kill = false;  // CLIENT KILL is not permitted
   bool breaks = false;
+  bool shutdowns = false;
+  bool errors = false;  // the server refuses now and then
 };
 
 // What a schedule decides to do, as numbers that mean the same in each run of its seed.
@@ -150,6 +154,8 @@ class World {
 
   void stop_server(Micros duration);
   void restart_server(bool keep_data);
+  // Another server takes over, with the data as they were `lag` before.
+  void fail_over(Micros lag);
 
   bool server_stopped() const { return stopped_; }
 
@@ -173,6 +179,8 @@ class World {
   std::uint64_t events() const { return events_; }
 
  private:
+  void cut_everybody();
+
   // With another clock's as much, within the 0.5 % that are assumed.
   static constexpr std::int64_t kMostDrift = 2400;
 
@@ -202,6 +210,7 @@ class World {
   };
 
   Micros delay();
+  std::optional<std::string> refusal(Server::Args argv);
   void arrive(int connection, std::string_view bytes);
   void execute(int connection, std::string_view bytes);
   void reply(int connection, std::string bytes, bool push);
