@@ -21,7 +21,7 @@ class Mutation(typing.NamedTuple):
     file: str
     old: str
     new: str
-    within: int = 20000  # schedules in which it must be caught
+    within: int = 50000  # schedules in which it must be caught
 
 
 # Not here is what another rule covers as well: the ageing of 1 beside 2, but for a round trip; 12 beside 11; 18 beside 17 and the polls;

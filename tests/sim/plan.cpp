@@ -58,13 +58,15 @@ class Planner {
     plan.longest_delay = random_.between(300, 20'000);
     plan.most_users = 2;
     plan.between_faults = {kMillisecond, 300 * kMillisecond};
-    plan.calm_at = plan.start_at + span(80 * kMillisecond, 1500 * kMillisecond);
+    plan.calm_at = plan.start_at + span(60 * kMillisecond, 1200 * kMillisecond);
     plan.drain_at = plan.calm_at + span(20 * kMillisecond, 300 * kMillisecond);
     const std::int64_t kind = random_.between(1, 100);
     if (kind <= 8) {
       crowded(plan);
     } else if (kind <= 16) {
       sleepy(plan);
+    } else if (kind <= 26) {
+      haunted(plan);
     }
   }
 
@@ -82,6 +84,17 @@ class Planner {
     plan.longest_hold = kMillisecond;
     plan.calm_at = plan.start_at + span(20 * kMillisecond, 300 * kMillisecond);
     plan.between_faults = {kMillisecond, 50 * kMillisecond};
+    plan.drain_at = plan.calm_at + 20 * kMillisecond;
+  }
+
+  // What arrives late is what the order on a new connection, not-after and sweeps are for.
+  void haunted(Plan& plan) {
+    plan.faults = Faults();
+    plan.faults.cuts = true;
+    plan.faults.no_kill = on(70);
+    plan.haunted = true;
+    plan.longest_delay = random_.between(300, 5000);
+    plan.calm_at = plan.start_at + 400 * kMillisecond;
     plan.drain_at = plan.calm_at + 20 * kMillisecond;
   }
 
@@ -119,7 +132,7 @@ class Planner {
     plan.longest_hold = 5 * kSecond;
     plan.between_faults = {100 * kMillisecond, 20 * kSecond};
     plan.pause = {kMillisecond, 5 * kSecond};
-    plan.drain_at = plan.start_at + span(kSecond, 6 * kSecond);
+    plan.drain_at = plan.start_at + span(kSecond, 4 * kSecond);
     plan.calm_at = plan.drain_at;
   }
 

@@ -184,7 +184,12 @@ class Schedule {
         checks_.refused(*user.process, tag);
       }
     });
-    if (world_.chance(15) && world_.decide()) {
+    if (plan_.haunted && !calm_ && world_.chance(30) && world_.decide()) {
+      world_.at(world_.now() + world_.random().between(1, plan_.longest_delay),
+                [process = user.process] { process->cut(true, true); });
+      world_.at(world_.now() + world_.span(kMillisecond, 100 * kMillisecond),
+                [this, &user, tag] { cancel(user, tag); });
+    } else if (world_.chance(15) && world_.decide()) {
       world_.at(world_.now() + world_.span(200, 500 * kMillisecond),
                 [this, &user, tag] { cancel(user, tag); });
     }
