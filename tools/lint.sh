@@ -16,7 +16,11 @@ for verb in lib/scripts/*.lua; do
   # Each verb uses some of what is prepended to it: unused is no complaint there.
   { cat lib/scripts/common.lua && echo 'local function verb()' && cat "$verb" && echo 'end return guarded(verb)'; } | luacheck --quiet --no-unused --filename "$verb" -
 done
-if [ -n "$(gofmt -l tests/chaos | tee /dev/stderr)" ]; then exit 1; fi
+unformatted=$(gofmt -l tests/chaos)
+if [ -n "$unformatted" ]; then
+  echo "gofmt: $unformatted"
+  exit 1
+fi
 (cd tests/chaos && go vet ./...)
 mapfile -t shells < <(git ls-files '*.sh' .ci/run)
 shellcheck "${shells[@]}"
