@@ -65,7 +65,11 @@ for suite in "${suites[@]}"; do
     lint) run_step lint tools/lint.sh ;;
     fuzz) run_step fuzz tools/fuzz.sh 20 ;;
     asan | tsan)
-      if tools/build.sh "$suite" unit_test integration chaos_worker; then run_ctest "$suite" "$suite" '^(unit|integration|chaos)$'; else count "$suite" 0 1; fi
+      if tools/build.sh "$suite" unit_test integration chaos_worker sim; then
+        run_ctest "$suite" "$suite" '^(unit|integration|chaos|sim_short)$'
+      else
+        count "$suite" 0 1
+      fi
       ;;
     unit | script | sim | abi | integration | lifetime | chaos | cli | docs | bench)
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$"; else count "$suite" 0 1; fi ;;
