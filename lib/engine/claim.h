@@ -67,6 +67,8 @@ struct Claim {
 
   // While asking.
   bool ask_out = false;
+  bool may_stand =
+      false;  // an ask was cut off, or its grant came too late: the server may hold it for us
   Micros ask_at = kNever;  // when to ask again
   Micros not_after = 0;    // server time, of the latest ask
   Micros matters_until =

@@ -36,6 +36,7 @@ void Engine::start_claim(Claim& claim, Micros now) {
   claim.state = ClaimState::kAsking;
   claim.epoch = ++last_epoch_;
   claim.ask_out = false;
+  claim.may_stand = false;
   claim.ask_at = kNever;
   claim.not_after = 0;
   claim.matters_until = 0;
@@ -113,6 +114,7 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
   if (!current || claim.state != ClaimState::kAsking) {
     return;
   }
+  claim.may_stand = false;
   claim.matters_until = 0;
   claim.refusal = Status();
   switch (answer->code) {
@@ -146,7 +148,7 @@ void Engine::on_acquire_error(Claim& claim, std::string_view words, Micros now) 
   }
   const Status status = claim.refusal;
   // An error before anything was queued or lost has changed nothing on the server.
-  const bool may_stand = claim.ticket != 0 || claim.suspect_until != 0;
+  const bool may_stand = claim.ticket != 0 || claim.may_stand;
   const std::vector<Pending*> waiting(claim.waiting.begin(), claim.waiting.end());
   for (Pending* pending : waiting) {
     complete(*pending, status, now);
@@ -212,6 +214,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   }
   const Micros usable = grant.confirmed ? kUsable : grant.lease / 8;
   if (grant.deadline <= now + usable) {  // rule 4
+    claim.may_stand = true;
     ask(claim, now);
     return;
   }
@@ -289,8 +292,9 @@ bool Engine::may_hand_locally(const Claim& claim, Micros now) const {
                      (claim.handoffs >= kMaxHandoffs || now - claim.others_since > kMaxHandoffTime);
   const bool has_fence =
       claim.next_fence <= claim.last_fence || (claim.node->up() && !claim.others_wait);
+  const Micros soon = std::max({kMinGrant / 2, claim.vouched / 3, 2 * claim.node->round_trip()});
   return claim.state == ClaimState::kHeld && !claim.waiting.empty() && claim.confirmed &&
-         claim.deadline - now > std::max(kMinGrant / 2, claim.vouched / 3) && has_fence && !spent;
+         claim.deadline - now > soon && has_fence && !spent;
 }
 
 // Rule 21: without a reserved fence the next owner waits for the answer that brings more.

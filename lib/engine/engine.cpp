@@ -568,6 +568,7 @@ void Engine::suspect(const Flight& flight) {
   Claim& claim = *flight.claim;
   if (claim.state != ClaimState::kIdle && claim.epoch == flight.epoch) {
     claim.suspect_until = std::max(claim.suspect_until, flight.not_after);
+    claim.may_stand = true;
   }
   for (Leaving& leaving : claim.leaving) {
     if (leaving.epoch == flight.epoch) {
