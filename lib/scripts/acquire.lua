@@ -1,86 +1,138 @@
--- Acquire: take the lock if it is free and nobody waits, else (queue = 1) wait for it in turn. Safe to repeat with the same
--- claim: it is told again, and its lease counts from the latest call.
+-- Acquire: take what is free if nobody waits, else (queue = 1) wait for it in turn. Safe to repeat with the same claim: it is
+-- told again, and its lease counts from the latest call.
 --
--- KEYS  record, fence, queue, waiters
+-- KEYS  record, fence, queue, waiters, ends
 -- ARGV  1 packed: claim (30 bytes), lease us, not-after us (do nothing beyond that time), grant lease us, ticket (a place
---         in the queue that this claim had, 0 = none), highest fence seen, queue (0, 1), local waiters
---       2 prefix of inboxes   3 info
+--         in the queue that this claim had, 0 = none), highest fence seen, queue (0, 1), local waiters, kind, lock-delay us,
+--         permits (0 = all that are free; of a lock 1), limit (of a lock 0; of a semaphore 0 = as it is set)
+--       2 prefix of inboxes   3 info   4 group: who share a lock; '' = alone
 -- Replies, packed, code and server time first:
---   1 granted   fence, end of its range, somebody waits (0, 1)
+--   1 granted   fence, end of its range, somebody waits (0, 1), permits
 --   2 queued    position (0 = next), remaining lease us, ticket, highest fence of the slot, grant lease of a handoff that this
 --               call has made and whose look-after is ours (0 = none)
 --   3 busy      remaining lease us
 --   4 late      5 stale (this client's newer claim stands)   6 more (call again at once)
+--   8 missing (the semaphore's limit is not set)             9 limit (it is another, or less than what is asked for): limit
 -- Messages: grant and next to waiters, waits to the holder, settled to who handed it on.
-local GRANTED, QUEUED, BUSY, LATE, STALE, MORE = 1, 2, 3, 4, 5, 6
+local GRANTED, QUEUED, BUSY, LATE, STALE, MORE, MISSING, LIMIT = 1, 2, 3, 4, 5, 6, 8, 9
 
-check_call(#KEYS >= 4 and #ARGV == 3 and #ARGV[1] == 73)
-local claim, lease, not_after, grant, ticket, highest, queue, local_waiters = struct.unpack('<c30dddddBH', ARGV[1])
-local inbox, info = ARGV[2], ARGV[3]
+check_call(#KEYS >= 5 and #ARGV == 4 and #ARGV[1] == 98)
+local claim, lease, not_after, grant, ticket, highest, queue, local_waiters, kind, delay, permits, limit =
+  struct.unpack('<c30dddddBHBddd', ARGV[1])
+local inbox, info, group = ARGV[2], ARGV[3], ARGV[4]
 local client, epoch = claim:sub(1, 22), claim:sub(23)
-check_call(sound(epoch_of(epoch)) and sound(lease) and sound(grant) and sound(ticket) and sound(highest))
+check_call(sound(epoch_of(epoch)) and sound(lease) and sound(grant) and sound(ticket) and sound(highest) and sound(delay)
+  and sound(permits) and sound(limit) and (kind == SEMAPHORE or (kind == LOCK and limit == 0 and permits == 1)))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 
 if ts > not_after then
   return struct.pack('<Bd', LATE, ts)
 end
-local problem = unreadable(record, KEYS[1])
+local problem = unreadable(record, KEYS[1], kind)
 if problem then
   return problem
 end
 
+-- Alone in it: nobody else has it beside us.
+local alone = kind == LOCK and group == ''
+local who = kind == SEMAPHORE and claim or client
+local hand = { lease = 0, from = queue == 1 and claim or nil }
+
 local function granted(fence, last, waits)
-  return struct.pack('<BdddB', GRANTED, ts, fence, last, waits)
+  return struct.pack('<BdddBd', GRANTED, ts, fence, last, waits and 1 or 0, permits)
 end
 
 local function take_it(above, waits)
-  local fence, last = take(KEYS, 1, claim, ts, lease, above, waits, local_waiters, info)
-  if waits then
-    tell_next(KEYS, 1, inbox, ts, lease)
+  if alone then
+    local fence, last = take(KEYS, 1, claim, ts, lease, above, waits, local_waiters, delay, info)
+    if waits then
+      tell_next(KEYS, 1, inbox, ts, lease + delay)
+    end
+    return granted(fence, last, waits)
   end
-  return granted(fence, last, waits and 1 or 0)
+  local joint = hand.joint
+    or hand.members.begin(kind == SEMAPHORE and 0 or new_fence(KEYS, 1, ts, above, 0), group, limit)
+  hand.joint = joint
+  permits = permits == 0 and joint.limit - joint.used or permits
+  local fence = hand.members.join(joint, who, { epoch = epoch_of(epoch), expires = ts + lease, delay = delay, permits = permits,
+    holds = 1, local_waiters = local_waiters }, above, info)
+  if waits then
+    hand.highest = fence
+    serve(KEYS, 1, inbox, ts, hand)
+  end
+  return granted(fence, fence, redis.call('EXISTS', KEYS[3]) == 1)
 end
 
-local held = record and expires(record) >= ts
+local held = record and not is_joint(record) and kept_until(record) >= ts
 if held and is_claim(record, claim) then
   local until_ = math.max(expires(record), ts + lease)
-  prolong(KEYS[1], ts, until_, struct.pack('<d', until_), EXPIRES_OFFSET)
+  prolong(KEYS[1], ts, until_ + delay, struct.pack('<d', until_), EXPIRES_OFFSET)
   settle(KEYS[1], record, inbox, ts)
   local waits, _, fence, _, last = struct.unpack('<Bc30ddd', record, WAITS_OFFSET + 1)
-  return granted(fence, last, waits)
+  return granted(fence, last, waits == 1)
 end
 if held and record:sub(4, 25) == client then
   if epoch_of(record:sub(26)) > epoch_of(epoch) then
     return struct.pack('<Bd', STALE, ts)
   end
-  held = false -- an older claim of this client: it asks anew, so it has freed that one
+  -- An older claim of this client: it asks anew, so it has freed that one, unless that was lost and its lock-delay runs.
+  held = expires(record) < ts
+end
+
+-- What several hold together.
+if not alone or (record and is_joint(record)) then
+  hand.members = members(KEYS, 1, ts)
+  hand.joint = hand.members.read(record)
+  hand.joint = hand.joint and hand.members.sweep(hand.joint)
+  if kind == SEMAPHORE and not hand.joint and limit == 0 then
+    return struct.pack('<Bd', MISSING, ts)
+  end
+  local set = hand.joint and hand.joint.limit or limit
+  if kind == SEMAPHORE and ((limit > 0 and limit ~= set) or permits > set) then
+    return struct.pack('<Bdd', LIMIT, ts, set)
+  end
+  local member = hand.members.find(who)
+  member = hand.joint and member
+  if member and member.epoch > epoch_of(epoch) then
+    return struct.pack('<Bd', STALE, ts)
+  elseif member and member.epoch == epoch_of(epoch) then
+    member.expires, member.holds, member.local_waiters = math.max(member.expires, ts + lease), 1, local_waiters
+    permits = member.permits
+    hand.members.write(hand.joint, who, member, info)
+    return granted(member.fence, member.fence, redis.call('EXISTS', KEYS[3]) == 1)
+  elseif member and member.expires >= ts then
+    hand.members.drop(hand.joint, who, member.permits)
+    hand.joint = hand.members.sweep(hand.joint)
+  end
+end
+
+local function fits()
+  return not held and (not hand.joint or hand.members.fits(hand.joint, group, math.max(1, permits), SEMAPHORE == kind and 1 or 0))
 end
 
 local anybody = redis.call('EXISTS', KEYS[3]) == 1
-if not held and not anybody then
+if not anybody and fits() then
   return take_it(highest_fence(KEYS, 1, highest), false)
 end
 
-local entry = entry_of(KEYS[4], client)
+local entry = entry_of(KEYS[4], who)
 if entry and epoch_of(entry) > epoch_of(epoch) then
   return struct.pack('<Bd', STALE, ts)
 end
-local handed = 0
-if not held then
-  local whom, above, grant_of_other = serve(KEYS, 1, inbox, ts, highest_fence(KEYS, 1, highest), claim,
-    queue == 1 and claim)
+if anybody and not held then
+  hand.highest = highest_fence(KEYS, 1, highest)
+  local whom = serve(KEYS, 1, inbox, ts, hand, { who = who, epoch = epoch_of(epoch) })
   if whom == 'more' then
     return struct.pack('<Bd', MORE, ts)
-  elseif whom ~= 'other' then
-    return take_it(above, redis.call('EXISTS', KEYS[3]) == 1)
+  elseif whom == 'own' or (whom == 'none' and fits()) then
+    return take_it(hand.highest, redis.call('EXISTS', KEYS[3]) == 1)
   end
-  handed = grant_of_other
   record = redis.call('GET', KEYS[1])
   anybody = redis.call('EXISTS', KEYS[3]) == 1
 end
 
-local remaining = expires(record) - ts
+local remaining = hand.joint and hand.members.look_in(hand.joint) or kept_until(record) - ts
 if queue == 0 then
   return struct.pack('<Bdd', BUSY, ts, remaining)
 end
@@ -90,29 +142,30 @@ local stored = highest_fence(KEYS, 1, 0)
 -- PEXPIRE is allowed when memory is full, and a script that has written may go on writing: who waits already may poll then.
 local function keep_queue()
   redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
-  redis.call('PEXPIRE', KEYS[4], QUEUE_MS)
+  keep(KEYS[4], QUEUE_MS)
 end
 
-local queued = entry and entry:sub(1, 8) == epoch and redis.call('ZSCORE', KEYS[3], client)
+local queued = entry and entry:sub(1, 8) == epoch and redis.call('ZSCORE', KEYS[3], who)
 if queued then
   ticket = tonumber(queued)
   keep_queue()
-  if redis.call('ZRANK', KEYS[3], client) > 0 then
+  if redis.call('ZRANK', KEYS[3], who) > 0 then
     tell_next(KEYS, 1, inbox, ts, remaining)
   end
 elseif ticket == 0 then
   local newest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
   ticket = math.max(ts, newest[2] and newest[2] + 1 or 0)
 end
-redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), client)
-redis.call('HSET', KEYS[4], client, struct.pack(ENTRY, epoch, grant) .. info)
+redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), who)
+redis.call('HSET', KEYS[4], who,
+  struct.pack(ENTRY, epoch, grant, delay, permits, kind == SEMAPHORE and hand.joint.limit or 0, #group) .. group .. info)
 if record:byte(WAITS_OFFSET + 1) == 0 then -- not at every poll: the holder is told of each change of its record
   redis.call('SETRANGE', KEYS[1], WAITS_OFFSET, '\1')
 end
 keep_queue() -- also when telling the next in line has emptied the queue before
-if queued or not anybody then
+if (queued or not anybody) and not is_joint(record) then
   local holder, holder_epoch = struct.unpack('<c22c8', record, 4)
-  tell(inbox, holder, struct.pack('<Bc8d', WAITS, holder_epoch, ts) .. KEYS[1])
+  tell(inbox, holder, struct.pack('<BBc8d', WAITS, LOCK, holder_epoch, ts) .. KEYS[1])
 end
-local position = redis.call('ZRANK', KEYS[3], client)
-return struct.pack('<Bdddddd', QUEUED, ts, position, remaining, ticket, stored, handed)
+local position = redis.call('ZRANK', KEYS[3], who)
+return struct.pack('<Bdddddd', QUEUED, ts, position, remaining, ticket, stored, hand.lease)

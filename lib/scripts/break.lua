@@ -1,11 +1,12 @@
--- Break: take the lock from whoever holds it and serve the queue. Safe to repeat: with a fence it parts nobody else from it.
+-- Break: take a name from whoever holds it and serve the queue. Safe to repeat: with a fence it parts nobody else from it.
 --
--- KEYS  record, fence, queue, waiters
--- ARGV  1 packed: fence to break (any of the grant's range, 0 = whoever holds it), highest fence seen
+-- KEYS  record, fence, queue, waiters, ends
+-- ARGV  1 packed: fence to break (any of the grant's range; of a semaphore, a permit's; 0 = whoever holds it), highest fence seen
 --       2 prefix of inboxes   3 info of who breaks
--- Reply: { server time (packed double), record of the holder that was parted or '', 1 to call again at once or 0 }
--- Messages: broken to the holder, grant and next to waiters.
-check_call(#KEYS >= 4 and #ARGV == 3 and #ARGV[1] == 16)
+-- Reply: { server time (packed double), record of who was parted or '', to be called again at once: 0 not, 1 to serve the queue
+--          (with a fence that there is not), 2 to part more; then who, end (text) and MEMBER of each member that was parted }
+-- Messages: broken to who held it, grant and next to waiters.
+check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 16)
 local fence, highest = struct.unpack('<dd', ARGV[1])
 local inbox, info = ARGV[2], ARGV[3]
 check_call(sound(fence) and sound(highest))
@@ -16,16 +17,59 @@ local problem = unreadable(record, KEYS[1])
 if problem then
   return problem
 end
-local held = record and expires(record) >= ts
-local claim = held and record:sub(4, 33)
-if held then
+
+local function tell_broken(who, epoch)
+  local kind = #who == CLAIM_SIZE and SEMAPHORE or LOCK
+  tell(inbox, who, struct.pack('<BBc8dH', BROKEN, kind, epoch, ts, #KEYS[1]) .. KEYS[1] .. info)
+end
+
+local hand = { highest = highest_fence(KEYS, 1, highest) }
+local parted = {}
+local reply = { struct.pack('<d', ts), '', 0 }
+
+-- Parts members from what they hold together, at most as many as one call may pass over.
+local function part_members()
+  hand.members = members(KEYS, 1, ts)
+  hand.joint = hand.members.read(record)
+  local of_lock = hand.joint.limit == 0
+  if of_lock and fence ~= 0 and fence ~= hand.joint.fence then
+    return false
+  end
+  local all = redis.call('ZRANGE', KEYS[5], 0, -1, 'WITHSCORES')
+  for index = 1, #all, 2 do
+    local who = all[index]
+    local member = hand.members.find(who)
+    if #parted == SKIPS then
+      return true
+    end
+    if not member or of_lock or fence == 0 or member.fence == fence then
+      local text = redis.call('HGET', KEYS[4], '=' .. who) or ''
+      hand.members.drop(hand.joint, who, member and member.permits or 1)
+      if member and member.expires >= ts then
+        parted[#parted + 1] = { who, member.epoch }
+        reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = who, all[index + 1], text
+      end
+    end
+  end
+  return false
+end
+
+local more = false
+if record and is_joint(record) then
+  more = part_members()
+  hand.joint = hand.members.sweep(hand.joint)
+  reply[2] = #parted > 0 and record or ''
+elseif record and kept_until(record) >= ts then
   local first, _, last = struct.unpack('<ddd', record, 34)
   if fence ~= 0 and (fence < first or fence > last) then
-    return { struct.pack('<d', ts), '', 0 }
+    return reply
   end
+  parted[1] = { record:sub(4, 25), epoch_of(record:sub(26)) }
+  reply[2] = expires(record) >= ts and record or ''
 end
-local whom = serve(KEYS, 1, inbox, ts, highest_fence(KEYS, 1, highest))
-if held then
-  tell(inbox, claim:sub(1, 22), struct.pack('<Bc8dH', BROKEN, claim:sub(23), ts, #KEYS[1]) .. KEYS[1] .. info)
+local unserved = not more and serve(KEYS, 1, inbox, ts, hand) == 'more'
+for _, member in ipairs(parted) do
+  tell_broken(member[1], struct.pack('<d', member[2]))
 end
-return { struct.pack('<d', ts), held and record or '', whom == 'more' and 1 or 0 }
+reply[3] = more and 2 or unserved and 1 or 0
+return reply

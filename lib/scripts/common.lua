@@ -1,27 +1,36 @@
--- What the verbs of the lock share. Prepended to each of them when the library is built; the verb itself becomes the body of a
--- function that guarded() calls. Every verb reads whatever it may need before it writes: an error changes nothing.
+-- What the verbs of locks and semaphores share. Prepended to each of them when the library is built; the verb itself becomes
+-- the body of a function that guarded() calls. Every verb reads whatever it may need before it writes: an error changes nothing.
 --
 -- KEYS of one resource, in this order wherever a verb names them:
---   1 record   who holds it: HEADER, then the holder's info text
+--   1 record   who holds it: HEADER, then the holder's info text; where several hold it together: HEADER, JOINT, their group
 --   2 fence    the highest fence given out in this slot: a packed double
---   3 queue    sorted set of waiting clients, by ticket
---   4 waiters  hash, client -> ENTRY, then the waiter's info text
--- A claim is a client id (22 characters) and an epoch (packed double): 30 bytes that are compared as they stand.
+--   3 queue    sorted set of who waits, by ticket
+--   4 waiters  hash, who waits -> ENTRY, group, info text; '=' and a member -> MEMBER, info text
+--   5 ends     sorted set of those who hold it together (members), by when they no longer do
+-- A claim is a client id (22 characters) and an epoch (packed double): 30 bytes that are compared as they stand. Waiters and
+-- members go by their client's id; those of a semaphore by their claim.
 -- Times are microseconds of this server's clock. README.md is the whole contract.
 
-local VERSION, LOCK = 1, 1
--- version, type, somebody waits (0, 1), claim, fence, since, end of the fence range, expires, holds, local waiters, the claim
--- that handed it on and looks after it until the holder confirms or leaves
-local HEADER, HEADER_SIZE = '<BBBc30ddddHHc30', 99
-local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET = 2, 33, 49, 57, 69
-local NOBODY = ('\0'):rep(30)
--- epoch, grant lease
-local ENTRY, ENTRY_SIZE, CLIENT_SIZE = '<c8d', 16, 22
+local VERSION, LOCK, SEMAPHORE = 1, 1, 2
+local KINDS = { 'lock', 'semaphore', 'latch' }
+-- version, kind, somebody waits (0, 1), claim, fence, since, end of the fence range, expires, holds, local waiters, the claim
+-- that handed it on and looks after it until the holder confirms or leaves, lock-delay
+local HEADER, HEADER_SIZE = '<BBBc30ddddHHc30d', 107
+local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELAY_OFFSET = 2, 33, 49, 57, 69, 99
+-- permits in use, or how many members; limit (0: none, as they are a lock's)
+local JOINT, JOINT_SIZE = '<dd', 16
+local NOBODY = ('\0'):rep(30) -- also in place of the claim where several hold it together
+-- epoch, grant lease, lock-delay, permits, limit, size of the group
+local ENTRY, ENTRY_SIZE = '<c8ddddH', 42
+-- epoch, fence, since, expires, lock-delay, permits, holds, local waiters
+local MEMBER, MEMBER_SIZE = '<c8dddddHH', 52
+local CLIENT_SIZE, CLAIM_SIZE = 22, 30
 -- 2^53, to which a double counts, less room for what is added to it.
 local LARGEST = 9007199254740992 - 131072
--- Fences that a grant reserves for local handoffs; how many dead waiters one call may skip; how long a queue that nobody
--- polls stands; how long a record outlives its expiry (an expired record frees the lock by itself: this only sweeps).
-local RANGE, SKIPS, QUEUE_MS, SWEEP_MS = 8, 64, 120000, 1000
+-- Fences that a grant reserves for local handoffs; how many dead waiters or ended leases one call may pass over; how long a
+-- queue that nobody polls stands; how long a record outlives its expiry (an expired record frees the lock by itself: this only
+-- sweeps); how long a semaphore that nobody uses remembers its limit.
+local RANGE, SKIPS, QUEUE_MS, SWEEP_MS, LIMIT_MS = 8, 64, 120000, 1000, 86400000
 -- Messages to an inbox.
 local GRANT, NEXT, WAITS, BROKEN, SETTLED = 1, 2, 3, 4, 5
 
@@ -42,24 +51,45 @@ local function check_call(as_sent)
   end
 end
 
+local function is_joint(record)
+  return record:sub(4, 33) == NOBODY
+end
+
 -- Whether this is a record that we can read.
 local function is_record(text)
-  if #text < HEADER_SIZE or text:byte(1) ~= VERSION or text:byte(2) ~= LOCK then
+  local kind = text:byte(2)
+  if #text < HEADER_SIZE or text:byte(1) ~= VERSION or (kind ~= LOCK and kind ~= SEMAPHORE) then
     return false
   end
   local fence, since, last, until_ = struct.unpack('<dddd', text, FENCE_OFFSET + 1)
-  return sound(fence) and sound(since) and sound(last) and sound(until_)
+  if not (sound(fence) and sound(since) and sound(last) and sound(until_) and sound((struct.unpack('<d', text, DELAY_OFFSET + 1)))) then
+    return false
+  end
+  if not is_joint(text) then
+    return kind == LOCK
+  end
+  if #text < HEADER_SIZE + JOINT_SIZE then
+    return false
+  end
+  local used, limit = struct.unpack(JOINT, text, HEADER_SIZE + 1)
+  return sound(used) and sound(limit) and (limit > 0) == (kind == SEMAPHORE)
 end
 
--- Why `record` cannot be read, as an error reply; nil where it can or is absent.
-local function unreadable(record, key)
-  if not record or is_record(record) then
+-- Why `record` cannot be read as one of `kind` (nil: of any that the verb knows), as an error reply; nil where it can or is
+-- absent.
+local function unreadable(record, key, kind)
+  if not record or is_record(record) and (not kind or record:byte(2) == kind) then
     return nil
   end
   if #record >= HEADER_SIZE and record:byte(1) > VERSION then
     return redis.error_reply('BELAYVERSION key ' .. key .. ' was written by a newer version of Belay')
   end
-  return redis.error_reply('BELAYTYPE key ' .. key .. ' does not hold a lock')
+  local other = #record > 2 and record:byte(1) == VERSION and KINDS[record:byte(2)]
+  local wanted = KINDS[kind or LOCK]
+  if other and other ~= wanted then
+    return redis.error_reply('BELAYTYPE key ' .. key .. ' holds a ' .. other .. ', not a ' .. wanted)
+  end
+  return redis.error_reply('BELAYTYPE key ' .. key .. ' does not hold a ' .. wanted)
 end
 
 local function is_claim(record, claim)
@@ -70,22 +100,28 @@ local function expires(record)
   return (struct.unpack('<d', record, EXPIRES_OFFSET + 1))
 end
 
+-- Until when nobody else gets it.
+local function kept_until(record)
+  return expires(record) + struct.unpack('<d', record, DELAY_OFFSET + 1)
+end
+
 local function epoch_of(packed)
   return (struct.unpack('<d', packed))
 end
 
 local function tell(inbox, client, message)
-  return redis.call('PUBLISH', inbox .. client, message)
+  return redis.call('PUBLISH', inbox .. client:sub(1, CLIENT_SIZE), message)
 end
 
 -- The entry of a waiter; nil where there is none, or none that can be read.
-local function entry_of(key, client)
-  local entry = redis.call('HGET', key, client)
-  if not entry or #client ~= CLIENT_SIZE or #entry < ENTRY_SIZE then
+local function entry_of(key, who)
+  local entry = redis.call('HGET', key, who)
+  if not entry or (#who ~= CLIENT_SIZE and #who ~= CLAIM_SIZE) or #entry < ENTRY_SIZE then
     return nil
   end
-  local epoch, grant = struct.unpack('<dd', entry)
-  return sound(epoch) and sound(grant) and entry or nil
+  local epoch, grant, delay, permits, limit, size = struct.unpack('<dddddH', entry)
+  local fine = sound(epoch) and sound(grant) and sound(delay) and sound(permits) and sound(limit) and #entry >= ENTRY_SIZE + size
+  return fine and entry or nil
 end
 
 -- Tells the first waiter to look again in `wait` microseconds; drops those that nobody listens for.
@@ -96,7 +132,7 @@ local function tell_next(keys, at, inbox, ts, wait)
       return
     end
     local entry = entry_of(keys[at + 3], head)
-    if entry and tell(inbox, head, struct.pack('<Bc8dd', NEXT, entry, ts, wait) .. keys[at]) > 0 then
+    if entry and tell(inbox, head, struct.pack('<BBc8dd', NEXT, #head == CLAIM_SIZE and SEMAPHORE or LOCK, entry, ts, wait) .. keys[at]) > 0 then
       return
     end
     redis.call('ZREM', keys[at + 2], head)
@@ -109,6 +145,11 @@ end
 local function prolong(key, ts, until_, packed, offset)
   redis.call('PEXPIRE', key, math.ceil((until_ - ts) / 1000) + SWEEP_MS)
   redis.call('SETRANGE', key, offset, packed)
+end
+
+-- Lets a key stand for `ms` more at least.
+local function keep(key, ms)
+  redis.call('PEXPIRE', key, math.max(ms, redis.call('PTTL', key)))
 end
 
 -- The highest fence of the slot, or what the client has seen, if that is higher. Ends the verb where the key holds no fence.
@@ -124,66 +165,221 @@ local function highest_fence(keys, at, seen)
   return math.max(fence, seen)
 end
 
--- Writes the record of a new holder with a new fence. Returns the fence and the end of its range.
-local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, info, from)
+-- Makes a fence, and reserves `range` more. Returns it and the end of its range.
+local function new_fence(keys, at, ts, highest, range)
   local fence = math.max(highest + 1, ts)
-  local last = fence + RANGE
-  redis.call('SET', keys[at + 1], struct.pack('<d', last))
+  redis.call('SET', keys[at + 1], struct.pack('<d', fence + range))
+  return fence, fence + range
+end
+
+-- Writes the record of a new holder who is alone, with a new fence. Returns the fence and the end of its range.
+local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, delay, info, from)
+  local fence, last = new_fence(keys, at, ts, highest, RANGE)
   redis.call('SET', keys[at],
-    struct.pack(HEADER, VERSION, LOCK, waits and 1 or 0, claim, fence, ts, last, ts + lease, 1, local_waiters, from or NOBODY)
-      .. info, 'PX', math.ceil(lease / 1000) + SWEEP_MS)
+    struct.pack(HEADER, VERSION, LOCK, waits and 1 or 0, claim, fence, ts, last, ts + lease, 1, local_waiters, from or NOBODY,
+      delay) .. info, 'PX', math.ceil((lease + delay) / 1000) + SWEEP_MS)
   return fence, last
 end
 
--- The lock is free, or its record has lapsed: gives it to the first waiter that listens. `claim`'s own client is not told but
--- returned ('own'), where its entry is of that epoch; its older entries are dropped.
--- Fences go on from `highest`; `from` looks after the grant. Returns 'none' (nobody waits, the record is gone), 'own', 'other'
--- (handed off) or 'more' (all skipped so far: call again); the highest fence; where it was handed off, the grant lease and to
--- which client.
-local function serve(keys, at, inbox, ts, highest, claim, from)
+-- What members do. Made only where they are needed, as closures cost.
+local function members(keys, at, ts)
+  local self = {}
+
+  -- What several hold together, as its record says; nil where it does not stand.
+  function self.read(record)
+    if not record or not is_joint(record) then
+      return nil
+    end
+    local used, limit = struct.unpack(JOINT, record, HEADER_SIZE + 1)
+    local fence = struct.unpack('<d', record, FENCE_OFFSET + 1)
+    return { used = used, limit = limit, fence = fence, group = record:sub(HEADER_SIZE + JOINT_SIZE + 1) }
+  end
+
+  -- Begins what several will hold together. A semaphore has a limit; those who share a lock are of one group, under one fence.
+  function self.begin(fence, group, limit)
+    if redis.call('ZCARD', keys[at + 4]) > 0 then -- what was left by a record that somebody deleted
+      redis.call('DEL', keys[at + 4])
+    end
+    redis.call('SET', keys[at],
+      struct.pack(HEADER, VERSION, limit > 0 and SEMAPHORE or LOCK, 0, NOBODY, fence, ts, fence, 0, 0, 0, NOBODY, 0)
+        .. struct.pack(JOINT, 0, limit) .. group, 'PX', limit > 0 and LIMIT_MS or SWEEP_MS)
+    return { used = 0, limit = limit, fence = fence, group = group }
+  end
+
+  local function count(joint, by)
+    joint.used = joint.limit > 0 and math.max(0, joint.used + by) or redis.call('ZCARD', keys[at + 4])
+    redis.call('SETRANGE', keys[at], HEADER_SIZE, struct.pack('<d', joint.used))
+  end
+
+  -- A member; nil where there is none, or none that can be read.
+  function self.find(who)
+    local member = redis.call('HGET', keys[at + 3], '=' .. who)
+    if not member or #member < MEMBER_SIZE or not redis.call('ZSCORE', keys[at + 4], who) then
+      return nil
+    end
+    local epoch, fence, since, until_, delay, permits = struct.unpack('<dddddd', member)
+    local fine = sound(epoch) and sound(fence) and sound(since) and sound(until_) and sound(delay) and sound(permits)
+    return fine and { epoch = epoch, fence = fence, since = since, expires = until_, delay = delay, permits = permits } or nil
+  end
+
+  -- Writes a member's end. PEXPIRE goes first, as in prolong().
+  function self.write(joint, who, member, info)
+    local stands = math.ceil((member.expires + member.delay - ts) / 1000) + SWEEP_MS
+    keep(keys[at], math.max(stands, joint.limit > 0 and LIMIT_MS or 0))
+    redis.call('ZADD', keys[at + 4], string.format('%.0f', member.expires + member.delay), who)
+    redis.call('HSET', keys[at + 3], '=' .. who,
+      struct.pack(MEMBER, struct.pack('<d', member.epoch), member.fence, member.since, member.expires, member.delay,
+        member.permits, member.holds, member.local_waiters) .. info)
+    keep(keys[at + 3], math.max(stands, QUEUE_MS))
+    keep(keys[at + 4], stands)
+  end
+
+  -- The info text of a member that stands.
+  function self.info(who)
+    return redis.call('HGET', keys[at + 3], '=' .. who):sub(MEMBER_SIZE + 1)
+  end
+
+  -- Adds a member. Permits of a semaphore have a fence each; those who share a lock share its fence.
+  function self.join(joint, who, member, highest, info)
+    if joint.limit > 0 then
+      joint.fence = new_fence(keys, at, ts, highest, 0)
+      redis.call('SETRANGE', keys[at], FENCE_OFFSET, struct.pack('<d', joint.fence))
+    end
+    member.fence, member.since = joint.fence, ts
+    self.write(joint, who, member, info)
+    count(joint, member.permits)
+    return joint.fence
+  end
+
+  function self.drop(joint, who, permits)
+    redis.call('ZREM', keys[at + 4], who)
+    redis.call('HDEL', keys[at + 3], '=' .. who)
+    count(joint, -permits)
+  end
+
+  -- Drops whose leases have ended. Returns the joint hold, or nil where a lock was held by nobody else.
+  function self.sweep(joint)
+    for _, who in ipairs(redis.call('ZRANGE', keys[at + 4], '-inf', '(' .. string.format('%.0f', ts), 'BYSCORE', 'LIMIT', 0, SKIPS)) do
+      local member = self.find(who)
+      self.drop(joint, who, member and member.permits or 1)
+    end
+    if redis.call('EXISTS', keys[at + 4]) == 1 then
+      return joint
+    end
+    if joint.limit > 0 then
+      count(joint, -joint.used)
+      return joint
+    end
+    redis.call('DEL', keys[at])
+    return nil
+  end
+
+  function self.fits(joint, group, permits, limit)
+    if joint.limit > 0 then
+      return limit > 0 and joint.used + permits <= joint.limit
+    end
+    return limit == 0 and group ~= '' and joint.group == group
+  end
+
+  -- In how long a waiter may look again: when the last of those who share a lock ends, or the first permit comes back.
+  function self.look_in(joint)
+    local edge = redis.call(joint.limit > 0 and 'ZRANGE' or 'ZREVRANGE', keys[at + 4], 0, 0, 'WITHSCORES')
+    return edge[2] and math.max(0, edge[2] - ts) or 0
+  end
+
+  return self
+end
+
+-- Makes a waiter the holder, or a member, for its grant lease. Returns whether anybody listens; what it was, if nobody does, is
+-- undone or overwritten by the next.
+local function give(keys, at, inbox, ts, hand, head, entry)
+  local epoch, grant, delay, permits, limit, size = struct.unpack(ENTRY, entry)
+  local group, info = entry:sub(ENTRY_SIZE + 1, ENTRY_SIZE + size), entry:sub(ENTRY_SIZE + size + 1)
+  local waits = redis.call('EXISTS', keys[at + 2]) == 1
+  local kind, fence, last = limit > 0 and SEMAPHORE or LOCK, nil, nil
+  local joint = group ~= '' or limit > 0
+  if joint then
+    hand.members = hand.members or members(keys, at, ts)
+    hand.joint = hand.joint or hand.members.begin(limit > 0 and 0 or new_fence(keys, at, ts, hand.highest, 0), group, limit)
+    fence = hand.members.join(hand.joint, head, { epoch = epoch_of(epoch), expires = ts + grant, delay = delay, permits = permits,
+      holds = 1, local_waiters = 0 }, hand.highest, info)
+    last = fence
+  else
+    fence, last = take(keys, at, head .. epoch, ts, grant, hand.highest, waits, 0, delay, info, hand.from)
+  end
+  hand.highest = math.max(hand.highest, last)
+  local message = struct.pack('<BBc8ddddB', GRANT, kind, epoch, ts, fence, last, grant, waits and 1 or 0)
+  if tell(inbox, head, message .. keys[at]) > 0 then
+    hand.lease, hand.to = math.max(hand.lease, grant), head
+    if waits and not joint then
+      tell_next(keys, at, inbox, ts, grant + delay)
+    end
+    return true
+  end
+  if joint then
+    hand.members.drop(hand.joint, head, permits)
+    hand.joint = hand.members.sweep(hand.joint)
+  end
+  return false
+end
+
+-- Serves the waiters in turn, as long as each fits beside who holds: nobody (the lock is free, or its record has lapsed), or
+-- hand.joint. `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
+-- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant); filled in: lease (of the
+-- grants made, 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off), 'stands' (the first
+-- in line does not fit) or 'more' (call again).
+local function serve(keys, at, inbox, ts, hand, own)
+  hand.lease = 0
   for _ = 1, SKIPS do
     local head = redis.call('ZRANGE', keys[at + 2], 0, 0)[1]
     if not head then
-      redis.call('DEL', keys[at])
-      return 'none', highest
+      if not hand.joint then
+        redis.call('DEL', keys[at])
+      end
+      return hand.lease > 0 and 'other' or 'none'
     end
     local entry = entry_of(keys[at + 3], head)
+    if entry and hand.joint then
+      local _, _, _, permits, limit, size = struct.unpack(ENTRY, entry)
+      hand.members = hand.members or members(keys, at, ts)
+      if not hand.members.fits(hand.joint, entry:sub(ENTRY_SIZE + 1, ENTRY_SIZE + size), permits, limit) then
+        redis.call('SETRANGE', keys[at], WAITS_OFFSET, '\1')
+        tell_next(keys, at, inbox, ts, hand.members.look_in(hand.joint))
+        return 'stands'
+      end
+    end
     redis.call('ZREM', keys[at + 2], head)
     redis.call('HDEL', keys[at + 3], head)
-    local mine = claim and head == claim:sub(1, 22)
-    if mine and entry and epoch_of(entry) >= epoch_of(claim:sub(23)) then
-      redis.call('DEL', keys[at])
-      return 'own', highest
-    end
-    if entry and not mine then
-      local epoch, grant = struct.unpack(ENTRY, entry)
-      local waits = redis.call('EXISTS', keys[at + 2]) == 1
-      local fence, last = take(keys, at, head .. epoch, ts, grant, highest, waits, 0, entry:sub(ENTRY_SIZE + 1), from)
-      local message = struct.pack('<Bc8ddddB', GRANT, epoch, ts, fence, last, grant, waits and 1 or 0)
-      if tell(inbox, head, message .. keys[at]) > 0 then
-        if waits then
-          tell_next(keys, at, inbox, ts, grant)
-        end
-        return 'other', last, grant, head
+    local mine = own and head == own.who
+    if mine and entry and epoch_of(entry) >= own.epoch then
+      if not hand.joint then
+        redis.call('DEL', keys[at])
       end
-      highest = last
+      return 'own'
+    end
+    if entry and not mine and give(keys, at, inbox, ts, hand, head, entry) and not hand.joint then
+      return 'other'
     end
   end
-  redis.call('DEL', keys[at])
-  return 'more', highest
+  if hand.joint then
+    tell_next(keys, at, inbox, ts, 0) -- in case the caller does not call again
+  else
+    redis.call('DEL', keys[at])
+  end
+  return 'more'
 end
 
 -- The grant of `record` was taken up: tells who looks after it, unless that is `client`.
 local function tell_settled(key, record, inbox, ts, client)
-  local from = record:sub(FROM_OFFSET + 1, HEADER_SIZE)
+  local from = record:sub(FROM_OFFSET + 1, DELAY_OFFSET)
   if from ~= NOBODY and from:sub(1, 22) ~= client then
-    tell(inbox, from:sub(1, 22), struct.pack('<Bc8d', SETTLED, from:sub(23), ts) .. key)
+    tell(inbox, from, struct.pack('<BBc8d', SETTLED, LOCK, from:sub(23), ts) .. key)
   end
 end
 
 -- The same, of a holder that goes on.
 local function settle(key, record, inbox, ts)
-  if record:sub(FROM_OFFSET + 1, HEADER_SIZE) ~= NOBODY then
+  if record:sub(FROM_OFFSET + 1, DELAY_OFFSET) ~= NOBODY then
     redis.call('SETRANGE', key, FROM_OFFSET, NOBODY)
     tell_settled(key, record, inbox, ts)
   end
@@ -195,10 +391,10 @@ local function guarded(verb)
   if fine then
     return reply
   end
-  local types = { 'string', 'string', 'zset', 'hash' }
+  local types = { 'string', 'string', 'zset', 'hash', 'zset' }
   for index, key in ipairs(KEYS) do
     local type_of = redis.pcall('TYPE', key).ok
-    if type_of and type_of ~= 'none' and type_of ~= types[(index - 1) % 4 + 1] then
+    if type_of and type_of ~= 'none' and type_of ~= types[(index - 1) % 5 + 1] then
       return redis.error_reply('BELAYTYPE key ' .. key .. ' holds a ' .. type_of .. ', which is not of Belay')
     end
   end

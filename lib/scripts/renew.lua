@@ -1,16 +1,17 @@
 -- Renew: confirm, prolong and verify many claims at once. Extends only what is ours, never shortens, never re-creates.
 -- Safe to repeat.
 --
--- KEYS  record, fence, queue, waiters of each claim in turn
+-- KEYS  record, fence, queue, waiters, ends of each claim in turn
 -- ARGV  1 prefix of inboxes   2 highest fence seen, packed double
---       3 and on, packed, one a claim: claim (30 bytes), lease us (0 = only look), fence of the grant, how many more
---         fences to reserve, holds, local waiters
+--       3 and on, one a claim, packed: claim (30 bytes), lease us (0 = only look), fence of the grant, how many more
+--         fences to reserve, holds, local waiters, kind; then the group that a holder who is alone is to share it with from
+--         now on (a downgrade; '' = none)
 -- Reply: server time (packed double), then for each claim, packed: code, end of the fence range, somebody waits (0, 1)
---   1 ok   2 not ours   3 the record cannot be read (another type or version)
+--   1 ok   2 not ours   3 the record cannot be read (another kind or version)
 -- Messages: next to the first waiter; settled to who handed it on; grant where a lapsed record was found.
 local OK, NOT_OURS, UNREADABLE = 1, 2, 3
 
-check_call(#ARGV >= 2 and #KEYS >= (#ARGV - 2) * 4 and #ARGV[2] == 8)
+check_call(#ARGV >= 2 and #KEYS >= (#ARGV - 2) * 5 and #ARGV[2] == 8)
 local inbox = ARGV[1]
 local highest = struct.unpack('<d', ARGV[2])
 check_call(sound(highest))
@@ -23,16 +24,59 @@ local function reserve(at, last)
 end
 
 -- A foreign key beside the record must not cost its holder, or others, the renewal.
+local function serve_others(at, hand)
+  local fine, above = pcall(highest_fence, KEYS, at, highest)
+  if fine then
+    hand.highest = above
+    pcall(serve, KEYS, at, inbox, ts, hand)
+  end
+end
+
+local function renew_member(at, record, claim, lease, fence, kind, holds, local_waiters)
+  local who = kind == SEMAPHORE and claim or claim:sub(1, 22)
+  local hand = { members = members(KEYS, at, ts) }
+  hand.joint = hand.members.read(record)
+  local member = hand.members.find(who)
+  local ours = member and member.epoch == epoch_of(claim:sub(23)) and member.fence == fence and member.expires >= ts
+  if ours then
+    local info = hand.members.info(who)
+    member.expires, member.holds, member.local_waiters = math.max(member.expires, ts + lease), holds, local_waiters
+    hand.members.write(hand.joint, who, member, info)
+  end
+  hand.joint = hand.members.sweep(hand.joint)
+  local waits = redis.call('EXISTS', KEYS[at + 2])
+  if waits == 1 then
+    serve_others(at, hand)
+  end
+  return ours and OK or NOT_OURS, ours and fence or 0, ours and waits or 0
+end
+
+-- A holder who is alone becomes the first member of a group, under the fence that it has.
+local function downgrade(at, record, claim, until_, holds, local_waiters, group)
+  local fence, _, last = struct.unpack('<ddd', record, FENCE_OFFSET + 1)
+  local hand = { members = members(KEYS, at, ts) }
+  hand.members.find(claim:sub(1, 22)) -- fails where the key holds something else, before anything is written
+  reserve(at, last)
+  hand.joint = hand.members.begin(fence, group, 0)
+  hand.members.join(hand.joint, claim:sub(1, 22), { epoch = epoch_of(claim:sub(23)), expires = until_,
+    delay = kept_until(record) - expires(record), permits = 1, holds = holds, local_waiters = local_waiters }, 0,
+    record:sub(HEADER_SIZE + 1))
+  serve_others(at, hand)
+  return OK, fence, redis.call('EXISTS', KEYS[at + 2])
+end
+
 local function renew(at, request)
-  local claim, lease, fence, more, holds, local_waiters = struct.unpack('<c30ddHHH', request)
+  local claim, lease, fence, more, holds, local_waiters, kind = struct.unpack('<c30ddHHHB', request)
   local record = redis.pcall('GET', KEYS[at])
-  if type(record) == 'table' or unreadable(record, KEYS[at]) then
+  if type(record) == 'table' or unreadable(record, KEYS[at], kind) then
     return UNREADABLE, 0, 0
   end
+  if record and is_joint(record) then
+    return renew_member(at, record, claim, lease, fence, kind, holds, local_waiters)
+  end
   if not record or expires(record) < ts then
-    local fine, above = pcall(highest_fence, KEYS, at, highest)
-    if fine then
-      pcall(serve, KEYS, at, inbox, ts, above)
+    if not record or kept_until(record) < ts then
+      serve_others(at, {})
     end
     return NOT_OURS, 0, 0
   end
@@ -41,8 +85,13 @@ local function renew(at, request)
     return NOT_OURS, 0, 0
   end
   until_ = math.max(until_, ts + lease)
-  prolong(KEYS[at], ts, until_, struct.pack('<ddHH', last, until_, holds, local_waiters), LAST_OFFSET)
   settle(KEYS[at], record, inbox, ts)
+  if #request > 53 then
+    local fine, code, last_of_group, others = pcall(downgrade, at, record, claim, until_, holds, local_waiters, request:sub(54))
+    return fine and code or UNREADABLE, fine and last_of_group or 0, fine and others or 0
+  end
+  local delay = kept_until(record) - expires(record)
+  prolong(KEYS[at], ts, until_ + delay, struct.pack('<ddHH', last, until_, holds, local_waiters), LAST_OFFSET)
   if more > 0 and pcall(reserve, at, last + more) then
     last = last + more
     redis.call('SETRANGE', KEYS[at], LAST_OFFSET, struct.pack('<d', last))
@@ -51,16 +100,16 @@ local function renew(at, request)
     waits = 0
     redis.call('SETRANGE', KEYS[at], WAITS_OFFSET, '\0')
   elseif waits == 1 then
-    pcall(tell_next, KEYS, at, inbox, ts, until_ - ts)
+    pcall(tell_next, KEYS, at, inbox, ts, until_ + delay - ts)
   end
   return OK, last, waits
 end
 
 for index = 3, #ARGV do
-  check_call(#ARGV[index] == 52 and sound((struct.unpack('<d', ARGV[index], 31))))
+  check_call(#ARGV[index] >= 53 and sound((struct.unpack('<d', ARGV[index], 31))))
 end
 local reply = { struct.pack('<d', ts) }
 for index = 3, #ARGV do
-  reply[#reply + 1] = struct.pack('<BdB', renew((index - 3) * 4 + 1, ARGV[index]))
+  reply[#reply + 1] = struct.pack('<BdB', renew((index - 3) * 5 + 1, ARGV[index]))
 end
 return table.concat(reply)
