@@ -78,6 +78,9 @@ enum belay_status {
   BELAY_WRONG_TYPE = 22,         /* the name, or a key that we need, holds something else */
   BELAY_UNSUPPORTED_SERVER = 23, /* too old, or not Redis or Valkey */
   BELAY_SERVER_ERROR = 24,       /* any other error of the server, in its own words */
+  BELAY_NOT_FOUND = 25,          /* nobody has made what is asked for */
+  BELAY_LIMIT_DIFFERS = 26, /* the semaphore has another limit, or a lower one than asked for */
+  BELAY_IN_USE = 27,        /* a latch that is running is set again */
   /* class MISUSE: the call is wrong */
   BELAY_INVALID_ARGUMENT = 40,
   BELAY_UNSUPPORTED_URL = 41,
@@ -85,11 +88,14 @@ enum belay_status {
   BELAY_UNKNOWN_TAG = 43,
   BELAY_UNKNOWN_HOLD = 44, /* never granted, or already released */
   BELAY_ALREADY_USED = 45, /* an object was changed after its first use */
+  BELAY_WOULD_DEADLOCK =
+      46, /* an owner who shares a name wants it alone: others may be waiting for the same */
   /* class GONE: the hold, the submission or the client has ended */
   BELAY_LOST = 60,
   BELAY_CANCELLED = 61,
   BELAY_CLOSED = 62,
-  BELAY_FORKED = 63
+  BELAY_FORKED = 63,
+  BELAY_STALE_FENCE = 64 /* a later fence has been seen */
 };
 
 enum belay_class {
@@ -196,7 +202,8 @@ BELAY_API int32_t belay_client_ping(belay_client* client, belay_event** why);
 typedef struct belay_request belay_request;
 
 enum belay_primitive {
-  BELAY_LOCK = 1 /* exclusive */
+  BELAY_LOCK = 1,     /* exclusive, or shared by readers or an identity */
+  BELAY_SEMAPHORE = 2 /* a number of permits */
 };
 
 /* Create a request for a primitive (enum belay_primitive). It may be used any number of times and
@@ -209,6 +216,26 @@ BELAY_API const char* belay_request_error(const belay_request* request);
 /* Add the name to acquire. One name for now: a second one answers INVALID_ARGUMENT. */
 BELAY_API int32_t belay_request_add_name(belay_request* request, const char* name,
                                          int64_t name_size);
+/* Add a name to read-lock: those who share a name hold it beside each other, and nobody holds it
+ * alone meanwhile. First come, first served: a reader does not pass a writer who waits. Readers who
+ * are granted together share a fence. Of locks only. */
+BELAY_API int32_t belay_request_add_shared_name(belay_request* request, const char* name,
+                                                int64_t name_size);
+/* Set an identity, 1..256 bytes such as an order's id: requests that give the same one hold the
+ * name together, from any client, each with a hold, lease and release of its own; everybody else
+ * waits until the last of them has left or ended. All share a fence. Of locks only; not for shared
+ * names. */
+BELAY_API int32_t belay_request_set_identity(belay_request* request, const char* identity,
+                                             int64_t identity_size);
+/* Set how many of a semaphore's `limit` permits to acquire. `permits` 1..2^31-1, 0: all that are
+ * free, which only a try asks for (wait_ms 0). `limit`: agreed on at the first use and remembered
+ * for a day after the last; another one answers LIMIT_DIFFERS. 0: as it is set, or NOT_FOUND.
+ * Default: 1 permit, limit 0. A permit's fence orders grants; it does not exclude, as several hold
+ * permits at once. Of semaphores only. */
+BELAY_API int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64_t limit);
+/* Set for how long nobody gets the name after a hold of this request has been lost, 0..60000 ms,
+ * default 0: time for what the loser may still have on its way. A release frees at once. */
+BELAY_API int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms);
 /* Set a fixed lease, 100..86400000: the hold lasts exactly that long, is not renewed, and may be
  * extended. 0 (default): the watchdog's lease, renewed. */
 BELAY_API int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms);
@@ -246,6 +273,11 @@ BELAY_API int32_t belay_release_why(belay_client* client, int64_t hold, belay_ev
  * UNAVAILABLE, UNKNOWN_HOLD, or INVALID_ARGUMENT for a hold that the watchdog renews. */
 BELAY_API int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms,
                                belay_event** why);
+/* Share an exclusive hold of a lock with readers from now on, without letting go in between: the
+ * hold keeps its fence, and readers that wait next in line get the name too. The other way, from
+ * shared to exclusive, answers WOULD_DEADLOCK when the owner asks for it. OK, LOST, UNAVAILABLE,
+ * UNKNOWN_HOLD, or INVALID_ARGUMENT where the owner holds the name more than once. */
+BELAY_API int32_t belay_downgrade(belay_client* client, int64_t hold, belay_event** why);
 /* Ask the server whether the hold is still ours. OK, LOST, UNAVAILABLE, UNKNOWN_HOLD. Costs a round
  * trip; belay_hold_state is local. */
 BELAY_API int32_t belay_verify(belay_client* client, int64_t hold, belay_event** why);
@@ -276,6 +308,8 @@ BELAY_API int32_t belay_submit_release(belay_client* client, int64_t tag, int64_
 /* As belay_extend; BELAY_EVENT_EXTENDED. */
 BELAY_API int32_t belay_submit_extend(belay_client* client, int64_t tag, int64_t hold,
                                       int64_t lease_ms);
+/* As belay_downgrade; BELAY_EVENT_DOWNGRADED. */
+BELAY_API int32_t belay_submit_downgrade(belay_client* client, int64_t tag, int64_t hold);
 /* As belay_verify; BELAY_EVENT_VERIFIED. */
 BELAY_API int32_t belay_submit_verify(belay_client* client, int64_t tag, int64_t hold);
 /* As belay_inspect; BELAY_EVENT_INSPECTED. */
@@ -331,6 +365,7 @@ enum belay_event_kind {
   BELAY_EVENT_BROKEN = 6,
   BELAY_EVENT_LISTED = 7,
   BELAY_EVENT_PINGED = 8,
+  BELAY_EVENT_DOWNGRADED = 13,
   BELAY_EVENT_LOST = 20, /* once per hold, tag 0: it is not ours any more */
   BELAY_EVENT_AT_RISK =
       21, /* tag 0: less than a third of the lease is left and renewal fails or has stopped */
@@ -349,6 +384,8 @@ BELAY_API int64_t belay_event_hold(const belay_event* event);
 BELAY_API int64_t belay_event_fence(const belay_event* event, int32_t index);
 /* How long the hold was certainly ours from the moment of the event, in milliseconds. */
 BELAY_API int64_t belay_event_remaining_ms(const belay_event* event);
+/* How many permits an acquire got; 1 for a lock, 0 where there is none. */
+BELAY_API int64_t belay_event_permits(const belay_event* event);
 /* For how long after the event an outcome that we cannot know may still matter, in milliseconds:
  * until then the server may keep a lock for us that we do not use, or a release may not have taken
  * place. 0: the outcome is known. */
@@ -369,8 +406,10 @@ enum belay_member_field {
   BELAY_MEMBER_LEASE_MS = 8, /* int: a holder's remaining lease */
   BELAY_MEMBER_FENCE = 9, /* int: a holder's fence as the server knows it; local handoffs since then
                              used later ones */
-  BELAY_MEMBER_HOLDS = 10,        /* int: the holder's local holds as of its last renewal */
-  BELAY_MEMBER_LOCAL_WAITERS = 11 /* int: the holder's local waiters as of its last renewal */
+  BELAY_MEMBER_HOLDS = 10,         /* int: the holder's local holds as of its last renewal */
+  BELAY_MEMBER_LOCAL_WAITERS = 11, /* int: the holder's local waiters as of its last renewal */
+  BELAY_MEMBER_PERMITS = 12,       /* int: of a semaphore */
+  BELAY_MEMBER_SHARED = 13         /* int: 1 for a reader of a lock */
 };
 
 enum belay_member_role { BELAY_ROLE_HOLDER = 1, BELAY_ROLE_WAITER = 2, BELAY_ROLE_NAME = 3 };

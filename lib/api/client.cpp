@@ -95,7 +95,13 @@ belay::Result<belay::AcquireRequest> checked_request(const belay_client* client,
   }
   request->used = true;
   belay::AcquireRequest copy = request->request;
-  copy.primitive = &client->rep->lock();
+  copy.primitive = &client->rep->primitive(request->kind);
+  if (!request->identity.empty() && !copy.want.group.empty()) {
+    return Status(BELAY_INVALID_ARGUMENT, "an identity was set for a shared name");
+  }
+  if (!request->identity.empty()) {
+    copy.want.group = belay::kIdentityGroup + request->identity;
+  }
   if (!request->has_max_hold) {
     copy.max_hold = client->rep->config().max_hold;
   }
@@ -139,6 +145,12 @@ Client::Submission release_of(std::int64_t hold) {
 Client::Submission extension_of(std::int64_t hold, std::int64_t lease_ms) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
     return engine.extend(tag, hold, lease_ms * belay::kMillisecond, now);
+  };
+}
+
+Client::Submission downgrade_of(std::int64_t hold) {
+  return [hold](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.downgrade(tag, hold, belay::kReaders, now);
   };
 }
 
@@ -236,7 +248,7 @@ int64_t belay_lock(belay_client* client, const char* name, int64_t name_size, in
     return -std::int64_t{refuse(checked.status, why)};
   }
   belay::AcquireRequest request;
-  request.primitive = &client->rep->lock();
+  request.primitive = &client->rep->primitive(belay::Kind::kLock);
   request.name = checked.value;
   request.max_hold = client->rep->config().max_hold;
   return acquire(client, request, wait_ms, why);
@@ -260,6 +272,10 @@ int32_t belay_release_why(belay_client* client, int64_t hold, belay_event** why)
 
 int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms, belay_event** why) {
   return call(client, belay::checked_lease(lease_ms), why, extension_of(hold, lease_ms));
+}
+
+int32_t belay_downgrade(belay_client* client, int64_t hold, belay_event** why) {
+  return call(client, Status(), why, downgrade_of(hold));
 }
 
 int32_t belay_verify(belay_client* client, int64_t hold, belay_event** why) {
@@ -302,6 +318,10 @@ int32_t belay_submit_release(belay_client* client, int64_t tag, int64_t hold) {
 
 int32_t belay_submit_extend(belay_client* client, int64_t tag, int64_t hold, int64_t lease_ms) {
   return submit(client, tag, belay::checked_lease(lease_ms), extension_of(hold, lease_ms));
+}
+
+int32_t belay_submit_downgrade(belay_client* client, int64_t tag, int64_t hold) {
+  return submit(client, tag, Status(), downgrade_of(hold));
 }
 
 int32_t belay_submit_verify(belay_client* client, int64_t tag, int64_t hold) {

@@ -41,6 +41,10 @@ int64_t belay_event_remaining_ms(const belay_event* event) {
   return event == nullptr ? 0 : belay::to_ms(event->rep.remaining);
 }
 
+int64_t belay_event_permits(const belay_event* event) {
+  return event == nullptr ? 0 : event->rep.permits;
+}
+
 int64_t belay_event_in_doubt_ms(const belay_event* event) {
   // Rounded up: what may still matter is never said to be over too early.
   return event == nullptr ? 0 : belay::to_ms(event->rep.in_doubt + belay::kMillisecond - 1);
@@ -78,6 +82,10 @@ int64_t belay_event_member_int(const belay_event* event, int32_t index, int32_t 
       return member->holds;
     case BELAY_MEMBER_LOCAL_WAITERS:
       return member->local_waiters;
+    case BELAY_MEMBER_PERMITS:
+      return member->permits;
+    case BELAY_MEMBER_SHARED:
+      return member->shared ? 1 : 0;
     default:
       return 0;
   }

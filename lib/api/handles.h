@@ -23,6 +23,8 @@ struct belay_options {
 
 struct belay_request {
   belay::AcquireRequest request;
+  belay::Kind kind = belay::Kind::kLock;
+  std::string identity;
   belay::Status error;  // the first
   bool has_max_hold = false;
   std::atomic<bool> used{false};
@@ -37,6 +39,10 @@ struct belay_client {
 };
 
 namespace belay {
+
+// `size` bytes, or up to the NUL where that is -1; or why that is none: `what` had ...
+Result<std::string_view> checked_bytes(const char* what, const char* bytes, std::int64_t size,
+                                       std::size_t most);
 
 // The checked name, or why it is none.
 Result<std::string_view> checked_name(const char* name, std::int64_t size);

@@ -8,6 +8,9 @@ namespace {
 using belay::Status;
 
 constexpr std::int64_t kMonth = std::int64_t{30} * 24 * 3600 * 1000;
+constexpr std::int64_t kMostPermits = 0x7FFFFFFF;
+constexpr std::size_t kMaxIdentity = 256;
+constexpr std::int64_t kMaxLockDelayMs = 60'000;
 
 template <typename Work>
 std::int32_t set(belay_request* request, const char* what, Work work) {
@@ -37,10 +40,44 @@ std::int32_t set_number(belay_request* request, const char* what, std::int64_t v
   });
 }
 
+// Whether `what` may be set for this kind of request.
+Status fits(const belay_request& request, belay::Kind kind, const char* what) {
+  return request.kind == kind ? Status()
+                              : Status(BELAY_INVALID_ARGUMENT,
+                                       std::string(what) + " is not for this kind of request");
+}
+
+std::int32_t add_name(belay_request* request, const char* name, std::int64_t name_size,
+                      const std::string& group) {
+  return set(request, "a name", [&] {
+    const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+    if (!checked.ok()) {
+      return checked.status;
+    }
+    if (!request->request.name.empty()) {
+      return Status(
+          BELAY_INVALID_ARGUMENT,
+          "a second name was added, '" + std::string(checked.value) + "': one is allowed for now");
+    }
+    if (Status status = fits(*request, belay::Kind::kLock, "a shared name");
+        !group.empty() && !status.ok()) {
+      return status;
+    }
+    request->request.name = checked.value;
+    request->request.want.group = group;
+    return Status();
+  });
+}
+
 }  // namespace
 
 belay_request* belay_request_new(int32_t primitive) {
-  return primitive == BELAY_LOCK ? new belay_request : nullptr;
+  if (primitive != BELAY_LOCK && primitive != BELAY_SEMAPHORE) {
+    return nullptr;
+  }
+  auto* request = new belay_request;
+  request->kind = static_cast<belay::Kind>(primitive);
+  return request;
 }
 
 void belay_request_free(belay_request* request) {
@@ -52,18 +89,47 @@ const char* belay_request_error(const belay_request* request) {
 }
 
 int32_t belay_request_add_name(belay_request* request, const char* name, int64_t name_size) {
-  return set(request, "a name", [&] {
-    belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
-    if (checked.ok() && !request->request.name.empty()) {
-      return Status(
-          BELAY_INVALID_ARGUMENT,
-          "a second name was added, '" + std::string(checked.value) + "': one is allowed for now");
+  return add_name(request, name, name_size, std::string());
+}
+
+int32_t belay_request_add_shared_name(belay_request* request, const char* name, int64_t name_size) {
+  return add_name(request, name, name_size, belay::kReaders);
+}
+
+int32_t belay_request_set_identity(belay_request* request, const char* identity,
+                                   int64_t identity_size) {
+  return set(request, "the identity", [&] {
+    const belay::Result<std::string_view> checked =
+        belay::checked_bytes("the identity", identity, identity_size, kMaxIdentity);
+    if (Status status = fits(*request, belay::Kind::kLock, "an identity");
+        !status.ok() || !checked.ok()) {
+      return status.ok() ? checked.status : status;
     }
-    if (checked.ok()) {
-      request->request.name = checked.value;
-    }
-    return checked.status;
+    request->identity = checked.value;
+    return Status();
   });
+}
+
+int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64_t limit) {
+  return set(request, "permits", [&] {
+    Status status = fits(*request, belay::Kind::kSemaphore, "permits");
+    if (status.ok()) {
+      status = belay::checked_range("limit", limit, 0, kMostPermits);
+    }
+    if (status.ok()) {
+      status = belay::checked_range("permits", permits, 0, limit == 0 ? kMostPermits : limit);
+    }
+    if (status.ok()) {
+      request->request.want.permits = permits;
+      request->request.want.limit = limit;
+    }
+    return status;
+  });
+}
+
+int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms) {
+  return set_number(request, "lock_delay_ms", delay_ms, 0, kMaxLockDelayMs, 1000,
+                    request == nullptr ? nullptr : &request->request.want.lock_delay);
 }
 
 int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms) {

@@ -12,7 +12,7 @@ struct Named {
   std::int32_t status_class;
 };
 
-constexpr std::array<Named, 20> kStatuses{{
+constexpr std::array<Named, 25> kStatuses{{
     {BELAY_OK, "OK", BELAY_CLASS_OK},
     {BELAY_BUSY, "BUSY", BELAY_CLASS_RETRY},
     {BELAY_TIMEOUT, "TIMEOUT", BELAY_CLASS_RETRY},
@@ -23,16 +23,21 @@ constexpr std::array<Named, 20> kStatuses{{
     {BELAY_WRONG_TYPE, "WRONG_TYPE", BELAY_CLASS_REFUSED},
     {BELAY_UNSUPPORTED_SERVER, "UNSUPPORTED_SERVER", BELAY_CLASS_REFUSED},
     {BELAY_SERVER_ERROR, "SERVER_ERROR", BELAY_CLASS_REFUSED},
+    {BELAY_NOT_FOUND, "NOT_FOUND", BELAY_CLASS_REFUSED},
+    {BELAY_LIMIT_DIFFERS, "LIMIT_DIFFERS", BELAY_CLASS_REFUSED},
+    {BELAY_IN_USE, "IN_USE", BELAY_CLASS_REFUSED},
     {BELAY_INVALID_ARGUMENT, "INVALID_ARGUMENT", BELAY_CLASS_MISUSE},
     {BELAY_UNSUPPORTED_URL, "UNSUPPORTED_URL", BELAY_CLASS_MISUSE},
     {BELAY_TAG_IN_USE, "TAG_IN_USE", BELAY_CLASS_MISUSE},
     {BELAY_UNKNOWN_TAG, "UNKNOWN_TAG", BELAY_CLASS_MISUSE},
     {BELAY_UNKNOWN_HOLD, "UNKNOWN_HOLD", BELAY_CLASS_MISUSE},
     {BELAY_ALREADY_USED, "ALREADY_USED", BELAY_CLASS_MISUSE},
+    {BELAY_WOULD_DEADLOCK, "WOULD_DEADLOCK", BELAY_CLASS_MISUSE},
     {BELAY_LOST, "LOST", BELAY_CLASS_GONE},
     {BELAY_CANCELLED, "CANCELLED", BELAY_CLASS_GONE},
     {BELAY_CLOSED, "CLOSED", BELAY_CLASS_GONE},
     {BELAY_FORKED, "FORKED", BELAY_CLASS_GONE},
+    {BELAY_STALE_FENCE, "STALE_FENCE", BELAY_CLASS_GONE},
 }};
 
 const Named* find(std::int32_t status) {
@@ -62,20 +67,26 @@ const char* belay_version(void) {
 
 namespace belay {
 
-Result<std::string_view> checked_name(const char* name, std::int64_t size) {
-  if (name == nullptr) {
-    return Status(BELAY_INVALID_ARGUMENT, "the name was NULL");
+Result<std::string_view> checked_bytes(const char* what, const char* bytes, std::int64_t size,
+                                       std::size_t most) {
+  if (bytes == nullptr) {
+    return Status(BELAY_INVALID_ARGUMENT, std::string(what) + " was NULL");
   }
   if (size < -1) {
-    return Status(BELAY_INVALID_ARGUMENT,
-                  "the name's size was " + std::to_string(size) + ": a size or -1 is allowed");
+    return Status(BELAY_INVALID_ARGUMENT, std::string(what) + "'s size was " +
+                                              std::to_string(size) + ": a size or -1 is allowed");
   }
-  const std::size_t length = size == -1 ? std::strlen(name) : static_cast<std::size_t>(size);
-  if (length == 0 || length > kMaxNameSize) {
-    return Status(BELAY_INVALID_ARGUMENT,
-                  "the name had " + std::to_string(length) + " bytes: 1..1024 are allowed");
+  const std::size_t length = size == -1 ? std::strlen(bytes) : static_cast<std::size_t>(size);
+  if (length == 0 || length > most) {
+    return Status(BELAY_INVALID_ARGUMENT, std::string(what) + " had " + std::to_string(length) +
+                                              " bytes: 1.." + std::to_string(most) +
+                                              " are allowed");
   }
-  return std::string_view(name, length);
+  return std::string_view(bytes, length);
+}
+
+Result<std::string_view> checked_name(const char* name, std::int64_t size) {
+  return checked_bytes("the name", name, size, kMaxNameSize);
 }
 
 Status checked_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {

@@ -100,7 +100,8 @@ Result<std::unique_ptr<Client>> Client::create(const Config& config) {
 Client::Client(const Config& config, const Identity& identity, std::uint64_t seed)
     : config_(config),
       generation_(fork_generation()),
-      lock_(identity),
+      lock_(Kind::kLock, identity),
+      semaphore_(Kind::kSemaphore, identity),
       inbox_(identity.inbox()),
       seed_(seed) {
   sem_init(&shut_down_, 0, 0);
@@ -118,7 +119,8 @@ Status Client::start() {
   // circle.
   node_ = std::make_unique<Node>(config_, inbox_, seed_, *link_);
   router_ = std::make_unique<SingleRouter>(*node_);
-  engine_ = std::make_unique<Engine>(config_, lock_, *router_, *this, seed_ + 1);
+  engine_ = std::make_unique<Engine>(config_, std::vector<const Primitive*>{&lock_, &semaphore_},
+                                     *router_, *this, seed_ + 1);
   node_->start(*engine_, boot_time());
   loop_->arm(0);
   return {};

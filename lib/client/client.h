@@ -57,7 +57,9 @@ class Client final : public LinkEvents, public EngineEvents {
 
   int fd() { return queue_.fd(); }
 
-  const Primitive& lock() const { return lock_; }
+  const Primitive& primitive(Kind kind) const {
+    return kind == Kind::kSemaphore ? semaphore_ : lock_;
+  }
 
   const Config& config() const { return config_; }
 
@@ -100,7 +102,8 @@ class Client final : public LinkEvents, public EngineEvents {
 
   const Config config_;
   const std::uint32_t generation_;
-  const LockPrimitive lock_;
+  const HeldPrimitive lock_;
+  const HeldPrimitive semaphore_;
   const std::string inbox_;
   const std::uint64_t seed_;
   std::unique_ptr<Loop> loop_;

@@ -24,6 +24,7 @@ struct Hold {
   Claim* claim = nullptr;  // null once it is lost
   Status loss;             // why, once it is
   std::int64_t owner = 0;
+  std::string group;  // that it is content to share its name with
   std::int64_t fence = 0;
   Micros lease = 0;  // fixed; 0: the watchdog's
   Micros ends_at =
@@ -47,6 +48,7 @@ struct Leaving {
   Micros matters_until = 0;  // local time at which its record has lapsed whatever happens
   std::int64_t tag = 0;      // of the release that waits for the answer
   bool in_flight = false;
+  bool lost = false;         // somebody was told that it is lost
   bool looks_after = false;  // it handed the lock on: asks again in case that grant lapses unused
 };
 
@@ -54,6 +56,7 @@ enum class ClaimState : std::uint8_t { kIdle, kAsking, kHeld };
 
 struct Claim {
   const Primitive* primitive = nullptr;
+  std::string key;  // in the engine's table
   Resource resource;
   Node* node = nullptr;
   Timer timer;
@@ -64,6 +67,7 @@ struct Claim {
 
   ClaimState state = ClaimState::kIdle;
   std::int64_t epoch = 0;
+  Want want;  // what the epoch asks for, or has
 
   // While asking.
   bool ask_out = false;
@@ -78,6 +82,7 @@ struct Claim {
   Status refusal;  // the latest passing error of the server
 
   // While held.
+  std::int64_t permits = 0;
   std::int64_t fence = 0;       // of the grant
   std::int64_t next_fence = 0;  // for the next local handoff
   std::int64_t last_fence = 0;  // of the reserved range
@@ -88,6 +93,7 @@ struct Claim {
   Micros renew_at = kNever;
   Micros look_at = kNever;  // when to renew at the latest, whatever the lease, to watch the record
   Micros renewed_at = 0;    // when the latest renewal was sent
+  Micros heard_at = 0;      // when the server last said whether other clients wait
   Micros others_since = 0;
   int handoffs = 0;
   bool confirmed = false;  // a reply, not only a message, vouches for it
@@ -95,6 +101,11 @@ struct Claim {
   bool renew_due = false;
   bool renew_alone = false;  // a batch failed: whose fault it was shows only one by one
   bool others_wait = false;  // clients, not local owners
+  bool lost_one = false;     // a hold of this epoch was lost
+  std::string share_with;    // the group that whoever holds it is content to share it with by now
+
+  // Whether owners may have it beside each other, as others' clients may.
+  [[nodiscard]] bool shared() const { return want.shared(); }
 };
 
 enum class PendingKind : std::uint8_t {
@@ -102,6 +113,7 @@ enum class PendingKind : std::uint8_t {
   kRelease,
   kExtend,
   kVerify,
+  kDowngrade,
   kInspect,
   kBreak,
   kList,
@@ -124,6 +136,7 @@ struct Pending {
   bool is_try = false;
   Micros wait_until = kNever;
   std::int64_t owner = 0;
+  Want want;
   Micros lease = 0;  // also of an extension
   Micros max_hold = 0;
   bool notify = false;

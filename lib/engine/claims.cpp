@@ -22,6 +22,8 @@ constexpr Micros kRefusedPause = kSecond;          // after one that somebody ha
 constexpr Micros kWatchAfter = kSecond;            // shorter holds are not worth the command
 constexpr Micros kQueueStands = 120 * kSecond;     // QUEUE_MS of the scripts
 constexpr std::int64_t kFirstReserve = 8;          // RANGE of the scripts
+// How long after the server's word that nobody else waits owners may join those who share a claim.
+constexpr Micros kJoinWindow = 100 * kMillisecond;
 
 // A duration of the server's as ours: longer by as much as the clocks may differ.
 Micros drifted(Micros duration) {
@@ -35,6 +37,10 @@ Micros drifted(Micros duration) {
 void Engine::start_claim(Claim& claim, Micros now) {
   claim.state = ClaimState::kAsking;
   claim.epoch = ++last_epoch_;
+  epochs_.emplace(claim.epoch, &claim);
+  claim.want = claim.waiting.front()->want;
+  claim.share_with.clear();
+  claim.lost_one = false;
   claim.ask_out = false;
   claim.may_stand = false;
   claim.ask_at = kNever;
@@ -67,6 +73,7 @@ void Engine::ask(Claim& claim, Micros now) {
   }
   const Pending& head = *claim.waiting.front();
   AcquireArgs args;
+  args.want = claim.want;
   args.epoch = claim.epoch;
   args.lease = lease_for(head);
   args.not_after = now + node.clock().bound(now) + config_.request_timeout;  // rule 14
@@ -106,7 +113,7 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
     // Rule 8: the lease counts from when it was asked for.
     on_grant(
         claim,
-        {flight.epoch, answer->fence, answer->last_fence,
+        {flight.epoch, answer->fence, answer->last_fence, answer->permits,
          sent + flight.lease - lease_margin(flight.lease), flight.lease, true, answer->others_wait},
         now);
     return;
@@ -127,6 +134,18 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
     case AcquireCode::kStale:
       end_claim(claim, false, 0, now);
       break;
+    case AcquireCode::kPassed:
+      let_pass(claim, now);
+      break;
+    case AcquireCode::kMissing:
+      refuse(claim, Status(BELAY_NOT_FOUND, "there is no '" + claim.resource.name + "'"), now);
+      break;
+    case AcquireCode::kLimit:
+      refuse(claim,
+             Status(BELAY_LIMIT_DIFFERS, "the limit of '" + claim.resource.name + "' is " +
+                                             std::to_string(answer->limit)),
+             now);
+      break;
     default:  // late, or more to do
       ask(claim, now);
       break;
@@ -146,14 +165,26 @@ void Engine::on_acquire_error(Claim& claim, std::string_view words, Micros now) 
     claim.ask_at = now + kRetryPause;
     return;
   }
-  const Status status = claim.refusal;
-  // An error before anything was queued or lost has changed nothing on the server.
+  refuse(claim, claim.refusal, now);
+}
+
+// The server will not grant it. An error before anything was queued or lost has changed nothing
+// there.
+void Engine::refuse(Claim& claim, const Status& status, Micros now) {
   const bool may_stand = claim.ticket != 0 || claim.may_stand;
-  const std::vector<Pending*> waiting(claim.waiting.begin(), claim.waiting.end());
-  for (Pending* pending : waiting) {
-    complete(*pending, status, now);
+  const Status why = status;
+  for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
+    complete(*pending, why, now);
   }
   end_claim(claim, may_stand, 0, now);
+}
+
+// There is nothing to hold: whoever waited goes on.
+void Engine::let_pass(Claim& claim, Micros now) {
+  for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
+    complete(*pending, Status(), now);
+  }
+  end_claim(claim, false, 0, now);
 }
 
 void Engine::on_busy(Claim& claim, Micros now) {
@@ -201,7 +232,10 @@ void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
 
 void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   if (claim.state == ClaimState::kIdle || claim.epoch != grant.epoch) {
-    leave(claim, grant.epoch, 0, now + drifted(grant.lease), 0, now);  // rules 11, 12
+    Leaving leaving;  // rules 11, 12
+    leaving.epoch = grant.epoch;
+    leaving.matters_until = now + drifted(grant.lease);
+    leave(claim, leaving, now);
     return;
   }
   if (claim.state == ClaimState::kHeld) {
@@ -223,6 +257,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   highest_fence_ = std::max(highest_fence_, grant.last_fence);
   claim.state = ClaimState::kHeld;
   claim.ask_at = kNever;
+  claim.permits = grant.permits;
   claim.fence = grant.fence;
   claim.last_fence = grant.last_fence;
   claim.reserve = kFirstReserve;
@@ -232,9 +267,10 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   claim.lapses_at = now + drifted(grant.lease);
   claim.renew_at = kNever;
   claim.renew_out = false;
-  claim.look_at = claim.node->can_watch() ? now + kWatchAfter : kNever;
+  claim.look_at = watchable(claim) ? now + kWatchAfter : kNever;
   claim.others_wait = grant.others_wait;
   claim.others_since = now;
+  claim.heard_at = now;
   claim.handoffs = 0;
   if (!grant.confirmed) {  // rule 5
     const Micros latest = grant.deadline - std::max(2 * claim.node->round_trip(), grant.lease / 2);
@@ -254,13 +290,58 @@ void Engine::deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros 
   if (owner != 0) {
     std::vector<Pending*> same;
     std::copy_if(claim.waiting.begin(), claim.waiting.end(), std::back_inserter(same),
-                 [owner](const Pending* pending) { return pending->owner == owner; });
+                 [&claim, owner](const Pending* pending) {
+                   return pending->owner == owner &&
+                          (!claim.shared() || pending->want == claim.want);
+                 });
     for (Pending* pending : same) {
       make_hold(claim, *pending, fence, after(now, pending->lease > 0 ? pending->lease : kNever),
                 now);
     }
   }
+  while (claim.shared() && !claim.waiting.empty() && claim.waiting.front()->want == claim.want) {
+    Pending& next = *claim.waiting.front();
+    make_hold(claim, next, fence, after(now, next.lease > 0 ? next.lease : kNever), now);
+  }
   plan_renewal(claim, now);
+}
+
+// Whether it may be beside those who share the claim, at once: not before another client that
+// waits, as far as the server has said lately.
+bool Engine::may_join(const Claim& claim, const Pending& pending, Micros now) const {
+  const Micros soon = std::max({kMinGrant / 2, claim.vouched / 3, 2 * claim.node->round_trip()});
+  return claim.state == ClaimState::kHeld && claim.shared() && claim.confirmed &&
+         !claim.others_wait && claim.want == pending.want && claim.deadline - now > soon &&
+         now - claim.heard_at <= kJoinWindow;
+}
+
+// The server has just said whether anybody else waits.
+void Engine::let_join(Claim& claim, Micros now) {
+  while (!claim.waiting.empty() && may_join(claim, *claim.waiting.front(), now)) {
+    Pending& next = *claim.waiting.front();
+    make_hold(claim, next, claim.fence, after(now, next.lease > 0 ? next.lease : kNever), now);
+  }
+  for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
+    if (claim.shared() && pending->is_try) {
+      complete(*pending, Status(BELAY_BUSY), now);
+    }
+  }
+}
+
+// The server knows by now that those who hold the claim share it with `group`.
+void Engine::become_shared(Claim& claim, const std::string& group, Micros now) {
+  claim.want.group = group;
+  claim.share_with.clear();
+  for (Hold* hold : claim.holds) {
+    for (const std::int64_t asked : std::vector<std::int64_t>(hold->asked)) {
+      Pending& pending = *pendings_.at(asked);
+      if (pending.kind == PendingKind::kDowngrade) {
+        Event event = outcome(pending, Status());
+        event.fence = hold->fence;
+        complete(pending, std::move(event), now);
+      }
+    }
+  }
 }
 
 void Engine::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end,
@@ -270,6 +351,7 @@ void Engine::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   hold.id = ++last_hold_;
   hold.claim = &claim;
   hold.owner = pending.owner;
+  hold.group = pending.want.group;
   hold.fence = fence;
   hold.lease = pending.lease;
   hold.ends_at = pending.lease > 0 ? fixed_end : kNever;
@@ -281,8 +363,15 @@ void Engine::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   pending.hold = hold.id;
   Event event = outcome(pending, Status());
   event.fence = fence;
+  event.permits = claim.permits;
   event.remaining = std::min(claim.deadline, hold.ends_at) - now;
   complete(pending, std::move(event), now);
+}
+
+// Whether the next local owner wants just what the claim is, and nobody beside it.
+bool Engine::next_wants_the_same(const Claim& claim) {
+  return !claim.waiting.empty() && !claim.shared() && claim.share_with.empty() &&
+         claim.waiting.front()->want == claim.want;
 }
 
 // Local owners may have it among themselves as long as that keeps no other client waiting beyond a
@@ -292,9 +381,10 @@ bool Engine::may_hand_locally(const Claim& claim, Micros now) const {
                      (claim.handoffs >= kMaxHandoffs || now - claim.others_since > kMaxHandoffTime);
   const bool has_fence =
       claim.next_fence <= claim.last_fence || (claim.node->up() && !claim.others_wait);
+  const bool delayed = claim.lost_one && claim.want.lock_delay > 0;
   const Micros soon = std::max({kMinGrant / 2, claim.vouched / 3, 2 * claim.node->round_trip()});
-  return claim.state == ClaimState::kHeld && !claim.waiting.empty() && claim.confirmed &&
-         claim.deadline - now > soon && has_fence && !spent;
+  return claim.state == ClaimState::kHeld && next_wants_the_same(claim) && claim.confirmed &&
+         claim.deadline - now > soon && has_fence && !spent && !delayed;
 }
 
 // Rule 21: without a reserved fence the next owner waits for the answer that brings more.
@@ -328,27 +418,28 @@ void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) 
   claim.ask_at = kNever;
   claim.renew_at = kNever;
   claim.renew_out = false;
+  epochs_.erase(claim.epoch);
   if (leaves || claim.suspect_until != 0) {
-    leave(claim, claim.epoch, claim.suspect_until, matters_until, tag, now);
+    Leaving leaving;
+    leaving.epoch = claim.epoch;
+    leaving.sweep_until = claim.suspect_until;
+    leaving.matters_until = matters_until;
+    leaving.tag = tag;
+    leaving.lost = claim.lost_one;
+    leave(claim, leaving, now);
   }
 }
 
 // Rule 10: asked again until it is answered.
-void Engine::leave(Claim& claim, std::int64_t epoch, Micros sweep_until, Micros matters_until,
-                   std::int64_t tag, Micros now) {
+void Engine::leave(Claim& claim, const Leaving& leaving, Micros now) {
   const auto found =
       std::find_if(claim.leaving.begin(), claim.leaving.end(),
-                   [epoch](const Leaving& leaving) { return leaving.epoch == epoch; });
+                   [&leaving](const Leaving& other) { return other.epoch == leaving.epoch; });
   if (found != claim.leaving.end()) {
-    found->sweep_until = std::max(found->sweep_until, sweep_until);
+    found->sweep_until = std::max(found->sweep_until, leaving.sweep_until);
     send_leave(claim, *found, now);
     return;
   }
-  Leaving leaving;
-  leaving.epoch = epoch;
-  leaving.sweep_until = sweep_until;
-  leaving.matters_until = matters_until;
-  leaving.tag = tag;
   claim.leaving.push_back(leaving);
   send_leave(claim, claim.leaving.back(), now);
 }
@@ -364,7 +455,8 @@ void Engine::send_leave(Claim& claim, Leaving& leaving, Micros now) {
   flight.kind = FlightKind::kLeave;
   flight.claim = &claim;
   flight.epoch = leaving.epoch;
-  send(*claim.node, claim.primitive->leave(claim.resource, leaving.epoch, highest_fence_),
+  send(*claim.node,
+       claim.primitive->leave(claim.resource, {leaving.epoch, highest_fence_, leaving.lost}),
        std::move(flight), now);
 }
 
@@ -438,6 +530,7 @@ void Engine::complete_release(Leaving& leaving, Status status, Micros now) {
 void Engine::lose_hold(Hold& hold, const std::string& why, Micros now) {
   Claim& claim = *hold.claim;
   std::erase(claim.holds, &hold);
+  claim.lost_one = true;
   if (hold.abandoned) {
     abandoned_.erase(hold.id);
     return;

@@ -14,20 +14,22 @@ constexpr Micros kCloseBound = 2 * kSecond;
 constexpr std::size_t kMostFlightsForMessages = 10'000;
 
 std::int32_t event_kind(PendingKind kind) {
-  static constexpr std::array<std::int32_t, 8> kKinds{
-      BELAY_EVENT_ACQUIRED,  BELAY_EVENT_RELEASED, BELAY_EVENT_EXTENDED, BELAY_EVENT_VERIFIED,
-      BELAY_EVENT_INSPECTED, BELAY_EVENT_BROKEN,   BELAY_EVENT_LISTED,   BELAY_EVENT_PINGED};
+  static constexpr std::array<std::int32_t, 9> kKinds{
+      BELAY_EVENT_ACQUIRED, BELAY_EVENT_RELEASED,   BELAY_EVENT_EXTENDED,
+      BELAY_EVENT_VERIFIED, BELAY_EVENT_DOWNGRADED, BELAY_EVENT_INSPECTED,
+      BELAY_EVENT_BROKEN,   BELAY_EVENT_LISTED,     BELAY_EVENT_PINGED};
   return kKinds[static_cast<std::size_t>(kind)];
 }
 
 bool is_query(PendingKind kind) {
-  return kind != PendingKind::kAcquire && kind != PendingKind::kRelease;
+  return kind != PendingKind::kAcquire && kind != PendingKind::kRelease &&
+         kind != PendingKind::kDowngrade;
 }
 
 // What a cancel cannot take back, once it may be on its way.
 bool has_effect(PendingKind kind) {
   return kind == PendingKind::kRelease || kind == PendingKind::kExtend ||
-         kind == PendingKind::kBreak;
+         kind == PendingKind::kDowngrade || kind == PendingKind::kBreak;
 }
 
 // The hold that lets `owner` re-enter the claim, or none.
@@ -38,15 +40,45 @@ const Hold* own_hold(const Claim& claim, std::int64_t owner) {
   return found == claim.holds.end() ? nullptr : *found;
 }
 
+// Who shares a name, or has begun to, cannot have it alone: others may be waiting for the same.
+bool would_deadlock(const Claim& claim, const Want& want) {
+  const std::string& group = claim.shared() ? claim.want.group : claim.share_with;
+  return !group.empty() && group != want.group;
+}
+
+// Whether it may be beside those who have the claim, as far as is known.
+bool wants_to_join(const Claim& claim, const Pending& pending) {
+  return claim.state == ClaimState::kHeld && claim.shared() && claim.want == pending.want &&
+         !claim.others_wait;
+}
+
+// Re-entered holds may be all that is left, and be content to share.
+std::string shared_by_all(const Claim& claim) {
+  const std::string& group = claim.holds.front()->group;
+  const bool all = std::all_of(claim.holds.begin(), claim.holds.end(),
+                               [&group](const Hold* hold) { return hold->group == group; });
+  return all ? group : std::string();
+}
+
+std::string table_key(const Primitive& primitive, std::string_view name) {
+  std::string key(1, static_cast<char>(primitive.kind()));
+  return key.append(name);
+}
+
 bool refused(const Node& node) {
   return !node.up() && belay_status_class(node.trouble().code) == BELAY_CLASS_REFUSED;
 }
 
 }  // namespace
 
-Engine::Engine(const Config& config, const Primitive& lock, Router& router, EngineEvents& events,
-               std::uint64_t seed)
-    : config_(config), lock_(lock), router_(router), events_(events), random_(seed) {}
+Engine::Engine(const Config& config, std::vector<const Primitive*> primitives, Router& router,
+               EngineEvents& events, std::uint64_t seed)
+    : config_(config),
+      primitives_(std::move(primitives)),
+      lock_(*primitives_.front()),
+      router_(router),
+      events_(events),
+      random_(seed) {}
 
 // ---- Submissions
 
@@ -83,21 +115,34 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
   if (Status status = admit(tag, PendingKind::kAcquire); !status.ok()) {
     return status;
   }
-  Claim& claim = claim_of(*request.primitive, request.name);
+  Claim& claim = request.primitive->claims_apart() ? new_claim(*request.primitive, request.name)
+                                                   : claim_of(*request.primitive, request.name);
   Pending& pending = add_pending(tag, PendingKind::kAcquire, now);
   pending.claim = &claim;
   pending.is_try = wait == 0;
   pending.wait_until = after(now, wait);
   pending.owner = request.owner;
+  pending.want = request.want;
   pending.lease = request.lease;
   pending.max_hold = request.max_hold;
   pending.notify = request.notify;
   const Hold* own = own_hold(claim, request.owner);
-  if (own != nullptr) {
+  if (own != nullptr && would_deadlock(claim, request.want)) {
+    complete(pending,
+             Status(BELAY_WOULD_DEADLOCK, "owner " + std::to_string(request.owner) + " shares '" +
+                                              request.name +
+                                              "' and cannot wait for the others to leave"),
+             now);
+  } else if (own != nullptr) {
     make_hold(claim, pending, own->fence, after(now, request.lease > 0 ? request.lease : kNever),
               now);
     plan_renewal(claim, now);
-  } else if (pending.is_try && claim.state != ClaimState::kIdle) {
+  } else if (claim.waiting.empty() && may_join(claim, pending, now)) {
+    make_hold(claim, pending, claim.fence, after(now, request.lease > 0 ? request.lease : kNever),
+              now);
+    plan_renewal(claim, now);
+  } else if (pending.is_try && claim.state != ClaimState::kIdle &&
+             !(claim.waiting.empty() && wants_to_join(claim, pending))) {
     complete(pending, Status(BELAY_BUSY), now);
   } else if (refused(*claim.node)) {
     complete(pending, claim.node->trouble(), now);
@@ -109,7 +154,11 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
     }
     pending.reached = claim.state == ClaimState::kHeld ||
                       (claim.state == ClaimState::kAsking && claim.ticket != 0);
-    timers_.set(pending.timer, pending.reached ? pending.wait_until : pending.reach_by);
+    timers_.set(pending.timer,
+                pending.reached && !pending.is_try ? pending.wait_until : pending.reach_by);
+    if (wants_to_join(claim, pending)) {  // the server must say first that nobody else waits
+      want_renewal(claim);
+    }
   }
   settle(claim, now);
   finish(now);
@@ -144,6 +193,10 @@ Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
   }
   if (!claim.holds.empty()) {
     complete(pending, Status(), now);
+    if (!claim.shared() && !shared_by_all(claim).empty()) {
+      claim.share_with = shared_by_all(claim);
+      want_renewal(claim);
+    }
     plan_renewal(claim, now);
   } else if (may_hand_locally(claim, now)) {
     complete(pending, Status(), now);
@@ -374,7 +427,8 @@ void Engine::time_out(Pending& pending, Micros now) {
     status = release_timeout(pending);
   } else {
     status = pending.trouble.ok() ? unavailable(node_for(pending), "no answer") : pending.trouble;
-    if (has_effect(pending.kind) && pending.command != 0) {
+    if (has_effect(pending.kind) &&
+        (pending.command != 0 || pending.kind == PendingKind::kDowngrade)) {
       status.in_doubt_until = now + config_.request_timeout + pending.lease;
     }
   }
@@ -453,12 +507,12 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
 
 bool Engine::may_be_for_us(const Message& message) const {
   const bool was_ours = message.epoch >= 1 && message.epoch <= last_epoch_;
-  return was_ours && (flights_.size() < kMostFlightsForMessages || claims_.contains(message.name));
+  return was_ours && (flights_.size() < kMostFlightsForMessages || epochs_.contains(message.epoch));
 }
 
 void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   const std::optional<Message> message = lock_.read_message(payload);
-  if (!message) {
+  if (!message || static_cast<std::size_t>(message->of) > primitives_.size()) {
     return;
   }
   advance(now);
@@ -467,12 +521,15 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
     finish(now);
     return;
   }
-  Claim& claim = claim_of(lock_, message->name);
+  Claim& claim = claim_of(*message);
   const bool current = claim.state != ClaimState::kIdle && claim.epoch == message->epoch;
   if (message->kind == MessageKind::kSettled) {
     on_settled(claim, message->epoch, now);
   } else if (!current) {
-    leave(claim, message->epoch, 0, now + config_.watchdog_lease, 0, now);
+    Leaving leaving;
+    leaving.epoch = message->epoch;
+    leaving.matters_until = now + config_.watchdog_lease;
+    leave(claim, leaving, now);
   } else if (message->kind == MessageKind::kGrant) {
     const Micros lease = message->grant_lease;
     // Rule 4. Without a bound the message vouches for nothing: a deadline in the past makes us ask.
@@ -481,9 +538,11 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
             ? message->server_time + lease - node.clock().bound(now) - lease_margin(lease)
             : 0;
     on_grant(claim,
-             {message->epoch, message->fence, message->last_fence, deadline, lease, false,
-              message->others_wait},
+             {message->epoch, message->fence, message->last_fence, claim.want.permits, deadline,
+              lease, false, message->others_wait},
              now);
+  } else if (message->kind == MessageKind::kPassed && claim.state == ClaimState::kAsking) {
+    let_pass(claim, now);
   } else if (message->kind == MessageKind::kNext && claim.state == ClaimState::kAsking) {
     claim.ask_at = now + std::min(message->look_in + kLookAfter, fallback_poll(0));
   } else if (message->kind == MessageKind::kWaits && claim.state == ClaimState::kHeld) {
@@ -626,7 +685,7 @@ void Engine::on_node_flushed(Node& node, Micros now) {
 void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
   advance(now);
   const std::optional<std::string> name = lock_.name_of_key(key);
-  const auto claim = claims_.find(name.value_or(""));
+  const auto claim = claims_.find(table_key(lock_, name.value_or("")));
   if (claim != claims_.end() && claim->second->node == &node &&
       claim->second->state == ClaimState::kHeld) {
     want_renewal(*claim->second);
@@ -647,15 +706,36 @@ void Engine::on_node_clock(Node& node, Micros now) {
 // ---- The table of claims
 
 Claim& Engine::claim_of(const Primitive& primitive, std::string_view name) {
-  auto& slot = claims_[std::string(name)];
-  if (slot == nullptr) {
-    slot = std::make_unique<Claim>();
-    slot->primitive = &primitive;
-    slot->resource = primitive.resource(name);
-    slot->node = &router_.node_of(slot->resource.slot);
-    slot->timer.claim = slot.get();
+  const auto found = claims_.find(table_key(primitive, name));
+  return found != claims_.end() ? *found->second
+                                : add_claim(primitive, name, table_key(primitive, name));
+}
+
+Claim& Engine::new_claim(const Primitive& primitive, std::string_view name) {
+  return add_claim(primitive, name,
+                   table_key(primitive, name) + '\0' + std::to_string(++last_claim_));
+}
+
+Claim& Engine::add_claim(const Primitive& primitive, std::string_view name, std::string key) {
+  auto owned = std::make_unique<Claim>();
+  Claim& claim = *owned;
+  claim.primitive = &primitive;
+  claim.key = key;
+  claim.resource = primitive.resource(name);
+  claim.node = &router_.node_of(claim.resource.slot);
+  claim.timer.claim = &claim;
+  claims_.emplace(std::move(key), std::move(owned));
+  return claim;
+}
+
+Claim& Engine::claim_of(const Message& message) {
+  const auto standing = epochs_.find(message.epoch);
+  if (standing != epochs_.end() && standing->second->resource.name == message.name) {
+    return *standing->second;
   }
-  return *slot;
+  const Primitive& primitive = *primitives_[static_cast<std::size_t>(message.of) - 1];
+  return primitive.claims_apart() ? new_claim(primitive, message.name)
+                                  : claim_of(primitive, message.name);
 }
 
 // Brings a claim in line with who wants it, forgets it if nobody does, and sets its timer
@@ -663,6 +743,8 @@ Claim& Engine::claim_of(const Primitive& primitive, std::string_view name) {
 void Engine::settle(Claim& claim, Micros now) {
   if (claim.state != ClaimState::kIdle && claim.waiting.empty() && claim.holds.empty()) {
     end_claim(claim, claim.state == ClaimState::kHeld || claim.not_after != 0, 0, now);
+  } else if (claim.state == ClaimState::kAsking && claim.waiting.front()->want != claim.want) {
+    end_claim(claim, claim.not_after != 0, 0, now);
   }
   if (claim.state == ClaimState::kIdle && !claim.waiting.empty()) {
     start_claim(claim, now);
@@ -671,7 +753,7 @@ void Engine::settle(Claim& claim, Micros now) {
                     claim.in_flight == 0 && !claim.renew_due;
   timers_.set(claim.timer, idle ? kNever : claim_deadline(claim));
   if (idle) {
-    claims_.erase(claim.resource.name);
+    claims_.erase(claims_.find(claim.key));
   }
 }
 

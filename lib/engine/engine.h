@@ -26,6 +26,7 @@ namespace belay {
 struct AcquireRequest {
   const Primitive* primitive = nullptr;
   std::string name;
+  Want want;
   std::int64_t owner = 0;
   Micros lease = 0;     // 0: the watchdog's
   Micros max_hold = 0;  // 0: none
@@ -34,9 +35,9 @@ struct AcquireRequest {
 
 class Engine final : public NodeEvents {
  public:
-  // `lock` reads the messages of the inbox and answers for names as such.
-  Engine(const Config& config, const Primitive& lock, Router& router, EngineEvents& events,
-         std::uint64_t seed);
+  // The first of the primitives reads the messages of the inbox and answers for names as such.
+  Engine(const Config& config, std::vector<const Primitive*> primitives, Router& router,
+         EngineEvents& events, std::uint64_t seed);
 
   // Submissions. A status other than OK: refused, and no event follows. The arguments have been
   // checked.
@@ -44,6 +45,8 @@ class Engine final : public NodeEvents {
   Status release(std::int64_t tag, std::int64_t hold, Micros now);
   Status extend(std::int64_t tag, std::int64_t hold, Micros lease, Micros now);
   Status verify(std::int64_t tag, std::int64_t hold, Micros now);
+  // `group` shares the hold's name from now on.
+  Status downgrade(std::int64_t tag, std::int64_t hold, const std::string& group, Micros now);
   Status inspect(std::int64_t tag, std::string_view name, Micros now);
   Status force(std::int64_t tag, std::string_view name, std::int64_t fence, Micros now);
   Status list(std::int64_t tag, std::string_view pattern, std::int64_t limit, Micros now);
@@ -86,6 +89,7 @@ class Engine final : public NodeEvents {
     std::int64_t epoch;
     Micros lease;
     std::int64_t reserve;
+    std::string group;
   };
 
   // The next in line looks this long after the holder's lease has ended.
@@ -118,6 +122,9 @@ class Engine final : public NodeEvents {
   std::uint64_t send(Node& node, Command command, Flight flight, Micros now);
   Status unavailable(const Node& node, const std::string& what) const;
   Claim& claim_of(const Primitive& primitive, std::string_view name);
+  Claim& claim_of(const Message& message);
+  Claim& new_claim(const Primitive& primitive, std::string_view name);
+  Claim& add_claim(const Primitive& primitive, std::string_view name, std::string key);
   void settle(Claim& claim, Micros now);
   bool may_be_for_us(const Message& message) const;
   std::vector<Claim*> claims_on(const Node& node) const;
@@ -137,6 +144,7 @@ class Engine final : public NodeEvents {
   Micros fallback_poll(std::int64_t position);
   void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_acquire_error(Claim& claim, std::string_view words, Micros now);
+  void refuse(Claim& claim, const Status& status, Micros now);
   void on_busy(Claim& claim, Micros now);
   void on_queued(Claim& claim, const AcquireAnswer& answer, Micros now);
 
@@ -144,6 +152,7 @@ class Engine final : public NodeEvents {
     std::int64_t epoch;
     std::int64_t fence;
     std::int64_t last_fence;
+    std::int64_t permits;
     Micros deadline;
     Micros lease;
     bool confirmed;
@@ -153,11 +162,15 @@ class Engine final : public NodeEvents {
   void on_grant(Claim& claim, const Grant& grant, Micros now);
   void deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros now);
   void make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end, Micros now);
+  static bool next_wants_the_same(const Claim& claim);
   bool may_hand_locally(const Claim& claim, Micros now) const;
+  bool may_join(const Claim& claim, const Pending& pending, Micros now) const;
+  void let_join(Claim& claim, Micros now);
+  void let_pass(Claim& claim, Micros now);
+  void become_shared(Claim& claim, const std::string& group, Micros now);
   void pass_on(Claim& claim, Micros now);
   void end_claim(Claim& claim, bool leave, std::int64_t tag, Micros now);
-  void leave(Claim& claim, std::int64_t epoch, Micros sweep_until, Micros matters_until,
-             std::int64_t tag, Micros now);
+  void leave(Claim& claim, const Leaving& leaving, Micros now);
   void send_leave(Claim& claim, Leaving& leaving, Micros now);
   void on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_settled(Claim& claim, std::int64_t epoch, Micros now);
@@ -174,10 +187,13 @@ class Engine final : public NodeEvents {
 
   // renewal.cpp: the watchdog.
   Micros wanted_lease(const Claim& claim, Micros now) const;
+  static bool runs_short_of_fences(const Claim& claim);
   void plan_renewal(Claim& claim, Micros now);
   void want_renewal(Claim& claim);
   void flush_renewals(Micros now);
   void send_renewals(const std::vector<Claim*>& claims, Micros now);
+  static bool watchable(const Claim& claim);
+  static void watch(const std::vector<Claim*>& claims, Micros now);
   Renewed renewal_of(Claim& claim, Command* command, Micros now) const;
   void on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_renewal_error(Claim& claim, std::string_view words, bool alone, Micros now);
@@ -198,12 +214,14 @@ class Engine final : public NodeEvents {
                            Micros now);
 
   const Config& config_;
+  const std::vector<const Primitive*> primitives_;  // one a kind
   const Primitive& lock_;
   Router& router_;
   EngineEvents& events_;
   Random random_;
   TimerHeap timers_;
   std::unordered_map<std::string, std::unique_ptr<Claim>> claims_;
+  std::unordered_map<std::int64_t, Claim*> epochs_;  // that are not idle
   std::unordered_map<std::int64_t, std::unique_ptr<Hold>> holds_;
   std::unordered_map<std::int64_t, std::unique_ptr<Hold>> abandoned_;
   std::unordered_map<std::int64_t, std::unique_ptr<Pending>> pendings_;
@@ -211,6 +229,7 @@ class Engine final : public NodeEvents {
   std::vector<Claim*> renew_due_;
   std::int64_t last_epoch_ = 0;
   std::int64_t last_hold_ = 0;
+  std::int64_t last_claim_ = 0;
   std::uint64_t last_command_ = 0;
   std::int64_t highest_fence_ = 0;
   bool closing_ = false;

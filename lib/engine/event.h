@@ -23,6 +23,8 @@ struct Member {
   std::int64_t fence = 0;
   std::int64_t holds = 0;
   std::int64_t local_waiters = 0;
+  std::int64_t permits = 0;
+  bool shared = false;  // a reader
 };
 
 struct Event {
@@ -31,6 +33,7 @@ struct Event {
   Status status;
   std::int64_t hold = 0;
   std::int64_t fence = 0;
+  std::int64_t permits = 0;
   Micros remaining = 0;
   Micros in_doubt = 0;  // a duration
   std::vector<Member> members;

@@ -23,7 +23,25 @@ struct Resource {
   std::vector<std::string> keys;
 };
 
+// The kinds of what a name can be; a record's second byte.
+enum class Kind : std::uint8_t { kLock = 1, kSemaphore = 2, kLatch = 3 };
+
+// What is asked of a name. Owners of one client who want the same may share a claim, where there is
+// a group to share it with.
+struct Want {
+  std::string group;         // who share it; empty: alone
+  std::int64_t permits = 1;  // of a semaphore; 0: all that are free
+  std::int64_t limit = 0;    // of a semaphore; 0: as it is set
+  Micros lock_delay = 0;     // after a loss
+
+  bool operator==(const Want&) const = default;
+
+  // Whether several may have it beside each other.
+  [[nodiscard]] bool shared() const { return !group.empty(); }
+};
+
 struct AcquireArgs {
+  Want want;
   std::int64_t epoch = 0;
   Micros lease = 0;
   Micros not_after = 0;  // server time
@@ -43,7 +61,10 @@ enum class AcquireCode : std::uint8_t {
   kBusy = 3,
   kLate = 4,
   kStale = 5,
-  kMore = 6
+  kMore = 6,
+  kPassed = 7,   // there is nothing to hold: whoever waited may go on
+  kMissing = 8,  // nobody has made what is asked for
+  kLimit = 9     // the semaphore has another limit
 };
 
 struct AcquireAnswer {
@@ -52,11 +73,19 @@ struct AcquireAnswer {
   std::int64_t fence = 0;
   std::int64_t last_fence = 0;  // of the range reserved for local handoffs
   bool others_wait = false;
+  std::int64_t permits = 0;
   std::int64_t position = 0;
   Micros remaining = 0;  // of the holder's lease
   std::int64_t ticket = 0;
   std::int64_t highest_fence = 0;
   Micros handed = 0;  // grant lease of a handoff that the call has made
+  std::int64_t limit = 0;
+};
+
+struct LeaveArgs {
+  std::int64_t epoch = 0;
+  std::int64_t highest_fence = 0;
+  bool lost = false;  // somebody was told that it is lost
 };
 
 enum class LeaveCode : std::uint8_t { kOk = 1, kNotOurs = 2, kMore = 3 };
@@ -74,6 +103,7 @@ struct RenewArgs {
   std::int64_t reserve = 0;  // how many more fences
   std::size_t holds = 0;
   std::size_t local_waiters = 0;
+  std::string group;  // to share it with from now on; empty: as it is
 };
 
 enum class RenewCode : std::uint8_t { kOk = 1, kNotOurs = 2, kUnreadable = 3 };
@@ -94,12 +124,14 @@ enum class MessageKind : std::uint8_t {
   kNext = 2,
   kWaits = 3,
   kBroken = 4,
-  kSettled = 5
+  kSettled = 5,
+  kPassed = 6
 };
 
 // What came to our inbox.
 struct Message {
   MessageKind kind = MessageKind::kNext;
+  Kind of = Kind::kLock;
   std::int64_t epoch = 0;
   Micros server_time = 0;
   std::int64_t fence = 0;
@@ -115,7 +147,8 @@ struct Inspection {
   Micros server_time = 0;
   std::vector<Member> members;
   std::int64_t total = 0;
-  bool again = false;  // the script has more to do
+  bool again = false;       // the script has more to do
+  bool serve_only = false;  // that needs nobody to be parted from it
 };
 
 class Primitive {
@@ -125,12 +158,14 @@ class Primitive {
   Primitive(const Primitive&) = delete;
   Primitive& operator=(const Primitive&) = delete;
 
+  [[nodiscard]] virtual Kind kind() const = 0;
+  // Whether each acquire is a claim of its own; else those of one name share one in turn.
+  [[nodiscard]] virtual bool claims_apart() const = 0;
   [[nodiscard]] virtual Resource resource(std::string_view name) const = 0;
 
   [[nodiscard]] virtual Command acquire(const Resource& resource,
                                         const AcquireArgs& args) const = 0;
-  [[nodiscard]] virtual Command leave(const Resource& resource, std::int64_t epoch,
-                                      std::int64_t highest_fence) const = 0;
+  [[nodiscard]] virtual Command leave(const Resource& resource, const LeaveArgs& args) const = 0;
   // A renewal of no claim yet, and one claim more in it.
   [[nodiscard]] virtual Command renew(std::int64_t highest_fence) const = 0;
   virtual void add_renewal(const Resource& resource, const RenewArgs& args,

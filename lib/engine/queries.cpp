@@ -54,6 +54,39 @@ Status Engine::verify(std::int64_t tag, std::int64_t hold, Micros now) {
   return submit_hold_query(tag, hold, PendingKind::kVerify, 0, now);
 }
 
+// Rides on a renewal, so that it is asked for until it is answered.
+Status Engine::downgrade(std::int64_t tag, std::int64_t id, const std::string& group, Micros now) {
+  advance(now);
+  if (Status status = admit(tag, PendingKind::kDowngrade); !status.ok()) {
+    return status;
+  }
+  const auto found = holds_.find(id);
+  if (found == holds_.end()) {
+    return {BELAY_UNKNOWN_HOLD,
+            "hold " + std::to_string(id) + " was never granted, or has been released"};
+  }
+  Hold& hold = *found->second;
+  Claim* const claim = hold.claim;
+  if (claim != nullptr &&
+      (claim->shared() || claim->holds.size() > 1 || claim->primitive->kind() != Kind::kLock)) {
+    return {BELAY_INVALID_ARGUMENT,
+            "hold " + std::to_string(id) + " is not the only exclusive one of its owner"};
+  }
+  Pending& pending = add_pending(tag, PendingKind::kDowngrade, now);
+  pending.hold = id;
+  if (claim == nullptr) {
+    complete(pending, hold.loss, now);
+  } else {
+    hold.asked.push_back(tag);
+    hold.group = group;
+    claim->share_with = group;
+    want_renewal(*claim);
+    settle(*claim, now);
+  }
+  finish(now);
+  return {};
+}
+
 Status Engine::inspect(std::int64_t tag, std::string_view name, Micros now) {
   return submit_query(tag, PendingKind::kInspect, now,
                       [&](Pending& pending) { pending.resource = lock_.resource(name); });
@@ -145,8 +178,7 @@ void Engine::send_query(Pending& pending, Micros now) {
   flight.tag = pending.tag;
   pending.command = send(node, std::move(command), std::move(flight), now);
   if (pending.kind == PendingKind::kExtend || pending.kind == PendingKind::kVerify) {
-    node.watch({holds_.at(pending.hold)->claim->resource.keys.front()},
-               now);  // its write ended that
+    watch({holds_.at(pending.hold)->claim}, now);  // its write ended that
   }
 }
 
@@ -205,7 +237,7 @@ void Engine::on_hold_answer(Pending& pending, Reply reply, Micros sent, Micros n
         std::min(hold.ends_at, std::max(claim.deadline, sent + lease - lease_margin(lease))) - now;
     complete(pending, std::move(event), now);
   }
-  on_renewed({&claim, claim.epoch, lease, 0}, answers->claims.front(), sent, now);
+  on_renewed({&claim, claim.epoch, lease, 0, {}}, answers->claims.front(), sent, now);
   settle(claim, now);
 }
 
@@ -225,9 +257,9 @@ void Engine::on_inspected(Pending& pending, Reply reply, Micros now) {
   std::move(inspection->members.begin(), inspection->members.end(),
             std::back_inserter(event.members));
   if (inspection->again) {
-    // The queue is still to be served, which needs no holder to be parted from it: an impossible
+    // The queue may still be to be served, which needs nobody to be parted from it: an impossible
     // fence.
-    pending.fence = kMaxId;
+    pending.fence = inspection->serve_only ? kMaxId : pending.fence;
     send_query(pending, now);
     return;
   }

@@ -21,12 +21,12 @@ Micros lease_covering(Micros remaining) {
   return (remaining + 10 * kMillisecond) * 100 / 99 + 1;
 }
 
-bool runs_short_of_fences(const Claim& claim) {
-  const std::int64_t left = claim.last_fence - claim.next_fence + 1;
-  return !claim.waiting.empty() && left <= claim.reserve / 2;
-}
-
 }  // namespace
+
+bool Engine::runs_short_of_fences(const Claim& claim) {
+  const std::int64_t left = claim.last_fence - claim.next_fence + 1;
+  return next_wants_the_same(claim) && left <= claim.reserve / 2;
+}
 
 // What the server must be asked for: the longest that a hold needs. Nobody holding (the next owner
 // waits for a fence): the watchdog's.
@@ -109,14 +109,30 @@ void Engine::send_renewals(const std::vector<Claim*>& claims, Micros now) {
   Command command = first.primitive->renew(highest_fence_);
   Flight flight;
   flight.kind = FlightKind::kRenew;
-  std::vector<std::string_view> records;
   for (Claim* claim : claims) {
     flight.renewed.push_back(renewal_of(*claim, &command, now));
-    records.push_back(claim->resource.keys.front());
     settle(*claim, now);
   }
   send(*first.node, std::move(command), std::move(flight), now);
-  first.node->watch(records, now);
+  watch(claims, now);
+}
+
+// A record that several share is written whenever one of them comes or goes: it is not watched.
+bool Engine::watchable(const Claim& claim) {
+  return claim.node->can_watch() && !claim.shared() && claim.primitive->kind() == Kind::kLock;
+}
+
+// Of claims on one node.
+void Engine::watch(const std::vector<Claim*>& claims, Micros now) {
+  std::vector<std::string_view> records;
+  for (const Claim* claim : claims) {
+    if (watchable(*claim)) {
+      records.push_back(claim->resource.keys.front());
+    }
+  }
+  if (!records.empty()) {
+    claims.front()->node->watch(records, now);
+  }
 }
 
 Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) const {
@@ -130,12 +146,13 @@ Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) c
   }
   args.holds = claim.holds.size();
   args.local_waiters = claim.waiting.size();
+  args.group = claim.share_with;
   claim.renew_out = true;
   claim.renewed_at = now;
   claim.renew_at = kNever;
   claim.look_at = kNever;
   claim.primitive->add_renewal(claim.resource, args, command);
-  return {&claim, claim.epoch, args.lease, args.reserve};
+  return {&claim, claim.epoch, args.lease, args.reserve, args.group};
 }
 
 void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now) {
@@ -190,8 +207,14 @@ void Engine::on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micro
   claim.refusal = Status();
   claim.last_fence = std::max(claim.last_fence, answer.last_fence);
   highest_fence_ = std::max(highest_fence_, claim.last_fence);
+  claim.heard_at = now;
   if (answer.others_wait) {
     others_are_waiting(claim, now);
+  } else {
+    claim.others_wait = false;
+  }
+  if (!renewed.group.empty()) {
+    become_shared(claim, renewed.group, now);
   }
   // A renewal of no lease only says that it is ours.
   vouch(claim, renewed.lease > 0 ? sent + renewed.lease - lease_margin(renewed.lease) : 0,
@@ -219,6 +242,7 @@ void Engine::vouch(Claim& claim, Micros deadline, Micros lease, Micros now) {
       tell_of(*hold, BELAY_EVENT_RECOVERED, Status(), now);
     }
   }
+  let_join(claim, now);
   plan_renewal(claim, now);
 }
 

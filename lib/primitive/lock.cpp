@@ -17,8 +17,8 @@ constexpr std::size_t kClaimSize = 30;
 constexpr char kRecord = 'r';
 constexpr char kQueue = 'q';
 constexpr char kWaiters = 'w';
-constexpr int kInspectedWaiters = 1000;
-constexpr std::size_t kEntryHeader = 16;  // epoch, grant lease
+constexpr char kEnds = 'e';
+constexpr int kInspected = 1000;  // waiters, and as many members
 
 void read_info(std::string_view info, Member* member) {
   const std::size_t first = info.find(' ');
@@ -38,15 +38,16 @@ std::optional<Member> read_holder(std::string_view record, Micros server_time) {
   member.role = BELAY_ROLE_HOLDER;
   fields.bytes(3);  // version, type, somebody waits
   member.client = fields.bytes(kClientSize);
-  fields.number();  // epoch
+  const std::int64_t epoch = fields.number();
   member.fence = fields.number();
   const Micros since = fields.number();
   fields.number();  // end of the fence range
   const Micros expires = fields.number();
   member.holds = fields.u16();
   member.local_waiters = fields.u16();
-  fields.bytes(kClaimSize);  // who handed it on
-  if (!fields.complete() || expires < server_time) {
+  fields.bytes(kClaimSize);                                         // who handed it on
+  fields.number();                                                  // lock-delay
+  if (!fields.complete() || epoch == 0 || expires < server_time) {  // no epoch: several hold it
     return std::nullopt;
   }
   member.since_ms = to_ms(server_time - since);
@@ -66,18 +67,44 @@ std::optional<std::int64_t> count_of(Reply reply) {
   return count >= 0 && count <= kMaxId ? std::optional(count) : std::nullopt;
 }
 
-Member read_waiter(Reply client, Reply ticket, Reply entry, Micros server_time) {
+// A third of a reply each: who, a number, the entry.
+Member read_waiter(Reply who, Reply ticket, Reply entry, Micros server_time) {
   Member member;
   member.role = BELAY_ROLE_WAITER;
-  member.client = client.text();
+  member.client = who.text().substr(0, kClientSize);
   member.since_ms = to_ms(server_time - count_of(ticket).value_or(server_time));
-  if (entry.text().size() > kEntryHeader) {
-    read_info(entry.text().substr(kEntryHeader), &member);
+  Unpacker fields(entry.text());
+  fields.bytes(24);  // epoch, grant lease, lock-delay
+  member.permits = fields.number();
+  fields.number();  // limit
+  const std::string_view group = fields.bytes(fields.u16());
+  member.shared = group == kReaders;
+  if (fields.complete()) {
+    read_info(fields.rest(), &member);
   }
   return member;
 }
 
-// What replies of inspect and break begin with: server time, a record; a third field follows.
+Member read_member(Reply who, Reply entry, Micros server_time) {
+  Member member;
+  member.role = BELAY_ROLE_HOLDER;
+  member.client = who.text().substr(0, kClientSize);
+  Unpacker fields(entry.text());
+  fields.number();  // epoch
+  member.fence = fields.number();
+  member.since_ms = to_ms(server_time - fields.number());
+  member.lease_ms = to_ms(std::max<Micros>(0, fields.number() - server_time));
+  fields.number();  // lock-delay
+  member.permits = fields.number();
+  member.holds = fields.u16();
+  member.local_waiters = fields.u16();
+  if (fields.complete()) {
+    read_info(fields.rest(), &member);
+  }
+  return member;
+}
+
+// What replies of inspect and break begin with: server time, a record.
 std::optional<Inspection> read_inspection(Reply reply) {
   if (reply.size() < 3 || !count_of(reply.at(2))) {
     return std::nullopt;
@@ -94,17 +121,17 @@ std::optional<Inspection> read_inspection(Reply reply) {
 
 }  // namespace
 
-Resource LockPrimitive::resource(std::string_view name) const {
+Resource HeldPrimitive::resource(std::string_view name) const {
   Resource resource;
   resource.name = name;
   const std::string record = key_of(me_.prefix, kRecord, name);
   resource.slot = slot_of(record);
   resource.keys = {record, fence_key_of(me_.prefix, record), key_of(me_.prefix, kQueue, name),
-                   key_of(me_.prefix, kWaiters, name)};
+                   key_of(me_.prefix, kWaiters, name), key_of(me_.prefix, kEnds, name)};
   return resource;
 }
 
-Command LockPrimitive::acquire(const Resource& resource, const AcquireArgs& args) const {
+Command HeldPrimitive::acquire(const Resource& resource, const AcquireArgs& args) const {
   Packer packed;
   packed.bytes(me_.client)
       .number(args.epoch)
@@ -115,41 +142,49 @@ Command LockPrimitive::acquire(const Resource& resource, const AcquireArgs& args
       .number(args.highest_fence)
       .u8(args.queue ? 1 : 0)
       .u16(args.local_waiters);
-  return {0, &scripts::kAcquire, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
+  packed.u8(static_cast<std::uint8_t>(kind_))
+      .number(args.want.lock_delay)
+      .number(args.want.permits)
+      .number(args.want.limit);
+  return {0,
+          &scripts::kAcquire,
+          resource.keys,
+          {packed.take(), me_.inbox_prefix(), me_.info, args.want.group}};
 }
 
-Command LockPrimitive::leave(const Resource& resource, std::int64_t epoch,
-                             std::int64_t highest_fence) const {
+Command HeldPrimitive::leave(const Resource& resource, const LeaveArgs& args) const {
   Packer packed;
-  packed.bytes(me_.client).number(epoch).number(highest_fence);
+  packed.bytes(me_.client).number(args.epoch).number(args.highest_fence);
+  packed.u8(static_cast<std::uint8_t>(kind_)).u8(args.lost ? 1 : 0);
   return {0, &scripts::kLeave, resource.keys, {packed.take(), me_.inbox_prefix()}};
 }
 
-Command LockPrimitive::renew(std::int64_t highest_fence) const {
+Command HeldPrimitive::renew(std::int64_t highest_fence) const {
   return {0, &scripts::kRenew, {}, {me_.inbox_prefix(), Packer().number(highest_fence).take()}};
 }
 
-void LockPrimitive::add_renewal(const Resource& resource, const RenewArgs& args,
+void HeldPrimitive::add_renewal(const Resource& resource, const RenewArgs& args,
                                 Command* command) const {
   Packer packed;
   packed.bytes(me_.client).number(args.epoch).number(args.lease).number(args.fence);
   packed.u16(static_cast<std::uint64_t>(args.reserve)).u16(args.holds).u16(args.local_waiters);
+  packed.u8(static_cast<std::uint8_t>(kind_)).bytes(args.group);
   command->keys.insert(command->keys.end(), resource.keys.begin(), resource.keys.end());
   command->args.push_back(packed.take());
 }
 
-Command LockPrimitive::inspect(const Resource& resource) const {
-  return {0, &scripts::kInspect, resource.keys, {std::to_string(kInspectedWaiters)}};
+Command HeldPrimitive::inspect(const Resource& resource) const {
+  return {0, &scripts::kInspect, resource.keys, {std::to_string(kInspected)}};
 }
 
-Command LockPrimitive::force(const Resource& resource, std::int64_t fence,
+Command HeldPrimitive::force(const Resource& resource, std::int64_t fence,
                              std::int64_t highest_fence) const {
   Packer packed;
   packed.number(fence).number(highest_fence);
   return {0, &scripts::kBreak, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
 }
 
-std::optional<AcquireAnswer> LockPrimitive::read_acquire(Reply reply) const {
+std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {
   Unpacker fields(reply.text());
   AcquireAnswer answer;
   bool sound = true;
@@ -160,6 +195,7 @@ std::optional<AcquireAnswer> LockPrimitive::read_acquire(Reply reply) const {
     answer.fence = fields.number();
     answer.last_fence = fields.number();
     answer.others_wait = fields.u8() != 0;
+    answer.permits = fields.number();
     sound = is_fence_range(answer.fence, answer.last_fence);
   } else if (answer.code == AcquireCode::kQueued) {
     answer.position = fields.number();
@@ -170,14 +206,17 @@ std::optional<AcquireAnswer> LockPrimitive::read_acquire(Reply reply) const {
     sound = answer.highest_fence <= kMaxId && answer.handed <= kMaxGrant;
   } else if (answer.code == AcquireCode::kBusy) {
     answer.remaining = fields.number();
+  } else if (answer.code == AcquireCode::kLimit) {
+    answer.limit = fields.number();
   }
-  if (!fields.complete() || !sound || code < 1 || code > 6) {
+  const bool known = code >= 1 && code <= 9 && answer.code != AcquireCode::kPassed;
+  if (!fields.complete() || !sound || !known) {
     return std::nullopt;
   }
   return answer;
 }
 
-std::optional<LeaveAnswer> LockPrimitive::read_leave(Reply reply) const {
+std::optional<LeaveAnswer> HeldPrimitive::read_leave(Reply reply) const {
   Unpacker fields(reply.text());
   LeaveAnswer answer;
   const std::uint8_t code = fields.u8();
@@ -190,7 +229,7 @@ std::optional<LeaveAnswer> LockPrimitive::read_leave(Reply reply) const {
   return answer;
 }
 
-std::optional<RenewAnswers> LockPrimitive::read_renew(Reply reply) const {
+std::optional<RenewAnswers> HeldPrimitive::read_renew(Reply reply) const {
   Unpacker fields(reply.text());
   RenewAnswers answers;
   answers.server_time = fields.number();
@@ -211,32 +250,48 @@ std::optional<RenewAnswers> LockPrimitive::read_renew(Reply reply) const {
   return answers;
 }
 
-std::optional<Inspection> LockPrimitive::read_inspect(Reply reply) const {
+std::optional<Inspection> HeldPrimitive::read_inspect(Reply reply) const {
   std::optional<Inspection> inspection = read_inspection(reply);
-  if (inspection) {
-    inspection->total += reply.at(2).integer();
-    for (std::size_t i = 3; i + 2 < reply.size(); i += 3) {
-      inspection->members.push_back(
-          read_waiter(reply.at(i), reply.at(i + 1), reply.at(i + 2), inspection->server_time));
-    }
+  if (!inspection || reply.size() < 5 || !count_of(reply.at(3)) || !count_of(reply.at(4))) {
+    return std::nullopt;
+  }
+  const auto waiting = static_cast<std::size_t>(*count_of(reply.at(4)));
+  const std::size_t members_at = 5 + 3 * std::min(waiting, reply.size());
+  inspection->total += *count_of(reply.at(2)) + *count_of(reply.at(3));
+  for (std::size_t i = members_at; i + 2 < reply.size(); i += 3) {
+    inspection->members.push_back(
+        read_member(reply.at(i), reply.at(i + 2), inspection->server_time));
+  }
+  for (std::size_t i = 5; i + 2 < reply.size() && i < members_at; i += 3) {
+    inspection->members.push_back(
+        read_waiter(reply.at(i), reply.at(i + 1), reply.at(i + 2), inspection->server_time));
   }
   return inspection;
 }
 
-std::optional<Inspection> LockPrimitive::read_force(Reply reply) const {
+std::optional<Inspection> HeldPrimitive::read_force(Reply reply) const {
   std::optional<Inspection> inspection = read_inspection(reply);
-  if (inspection) {
-    inspection->again = reply.at(2).integer() != 0;
+  if (!inspection) {
+    return std::nullopt;
+  }
+  inspection->again = reply.at(2).integer() != 0;
+  inspection->serve_only = reply.at(2).integer() == 1;
+  for (std::size_t i = 3; i + 2 < reply.size(); i += 3) {
+    inspection->members.push_back(
+        read_member(reply.at(i), reply.at(i + 2), inspection->server_time));
+    ++inspection->total;
   }
   return inspection;
 }
 
-std::optional<Message> LockPrimitive::read_message(std::string_view payload) const {
+std::optional<Message> HeldPrimitive::read_message(std::string_view payload) const {
   Unpacker fields(payload);
   Message message;
   bool sound = true;
   const std::uint8_t kind = fields.u8();
   message.kind = static_cast<MessageKind>(kind);
+  const std::uint8_t of = fields.u8();
+  message.of = static_cast<Kind>(of);
   message.epoch = fields.number();
   message.server_time = fields.number();
   std::string_view key;
@@ -256,14 +311,14 @@ std::optional<Message> LockPrimitive::read_message(std::string_view payload) con
     key = fields.rest();
   }
   const std::optional<std::string> name = name_of_key(key);
-  if (!fields.complete() || !sound || kind < 1 || kind > 5 || !name) {
+  if (!fields.complete() || !sound || kind < 1 || kind > 5 || of < 1 || of > 3 || !name) {
     return std::nullopt;
   }
   message.name = *name;
   return message;
 }
 
-std::string LockPrimitive::scan_pattern() const {
+std::string HeldPrimitive::scan_pattern() const {
   std::string pattern;
   for (const char byte : me_.prefix) {
     if (std::string_view("*?[]\\^-").find(byte) != std::string_view::npos) {
@@ -275,7 +330,7 @@ std::string LockPrimitive::scan_pattern() const {
   return pattern + "[:=]*";
 }
 
-std::optional<std::string> LockPrimitive::name_of_key(std::string_view key) const {
+std::optional<std::string> HeldPrimitive::name_of_key(std::string_view key) const {
   return name_of(me_.prefix, kRecord, key);
 }
 

@@ -1,4 +1,4 @@
-// The exclusive lock on the server: its keys, scripts, arguments and replies, as
+// Locks and semaphores on the server: their keys, scripts, arguments and replies, as
 // lib/scripts/README.md has them. Stateless but for who this client is; usable from any thread.
 #pragma once
 
@@ -19,14 +19,21 @@ struct Identity {
   [[nodiscard]] std::string inbox_prefix() const { return prefix + "in:"; }
 };
 
-class LockPrimitive final : public Primitive {
+// The groups of those who share a lock.
+inline const std::string kReaders = "r";
+inline constexpr char kIdentityGroup = 'i';  // then the identity
+
+class HeldPrimitive final : public Primitive {
  public:
-  explicit LockPrimitive(Identity identity) : me_(std::move(identity)) {}
+  HeldPrimitive(Kind kind, Identity identity) : kind_(kind), me_(std::move(identity)) {}
+
+  [[nodiscard]] Kind kind() const override { return kind_; }
+
+  [[nodiscard]] bool claims_apart() const override { return kind_ == Kind::kSemaphore; }
 
   [[nodiscard]] Resource resource(std::string_view name) const override;
   [[nodiscard]] Command acquire(const Resource& resource, const AcquireArgs& args) const override;
-  [[nodiscard]] Command leave(const Resource& resource, std::int64_t epoch,
-                              std::int64_t highest_fence) const override;
+  [[nodiscard]] Command leave(const Resource& resource, const LeaveArgs& args) const override;
   [[nodiscard]] Command renew(std::int64_t highest_fence) const override;
   void add_renewal(const Resource& resource, const RenewArgs& args,
                    Command* command) const override;
@@ -43,6 +50,7 @@ class LockPrimitive final : public Primitive {
   [[nodiscard]] std::optional<std::string> name_of_key(std::string_view key) const override;
 
  private:
+  const Kind kind_;
   const Identity me_;
 };
 

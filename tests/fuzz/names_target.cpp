@@ -54,7 +54,7 @@ void check_name(const std::string& prefix, const std::string& name) {
   const std::string fence = fence_key_of(prefix, record);
   require(slot_of(fence) == slot_of(record), "the fence's key shares the slot", fence);
   require(!name_of(prefix, 'r', fence), "the fence's key is nobody's record", fence);
-  const LockPrimitive lock({std::string(22, 'c'), prefix, "1 host label"});
+  const HeldPrimitive lock(Kind::kLock, {std::string(22, 'c'), prefix, "1 host label"});
   require(glob_match(lock.scan_pattern(), record), "list finds every record", record);
   require(lock.name_of_key(record) == name, "list knows the name of every record", record);
 }

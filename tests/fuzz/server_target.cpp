@@ -77,7 +77,7 @@ class Session final : public EngineEvents {
   Input& input_;
   Config config_;
   const Identity identity_{"fuzzed-client---------", "belay:", "1 host label"};
-  const LockPrimitive lock_{identity_};
+  const HeldPrimitive lock_{Kind::kLock, identity_};
   FakeLink link_;
   Node node_;
   SingleRouter router_{node_};

@@ -37,7 +37,8 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
       drift_ppm_(world.some_drift()),
       config_(config_of(watchdog_lease, request_timeout)),
       identity_(identity_of(number)),
-      lock_(identity_),
+      lock_(Kind::kLock, identity_),
+      semaphore_(Kind::kSemaphore, identity_),
       link_(std::make_unique<SimLink>(world, number)) {
   link_->handlers.opened = [this](int id) {
     deliver([this, id] {
@@ -64,7 +65,8 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
   };
   node_ = std::make_unique<Node>(config_, identity_.inbox(), world.random().next(), *link_);
   router_ = std::make_unique<SingleRouter>(*node_);
-  engine_ = std::make_unique<Engine>(config_, lock_, *router_, *this, world.random().next());
+  engine_ = std::make_unique<Engine>(config_, std::vector<const Primitive*>{&lock_, &semaphore_},
+                                     *router_, *this, world.random().next());
   able_since_ = world_.now();
   node_->start(*engine_, clock());
   arm();

@@ -78,7 +78,8 @@ class Process final : public EngineEvents {
   std::deque<std::function<void()>> missed_;
   Config config_;
   Identity identity_;
-  LockPrimitive lock_;
+  HeldPrimitive lock_;
+  HeldPrimitive semaphore_;
   std::unique_ptr<SimLink> link_;
   std::unique_ptr<Node> node_;
   std::unique_ptr<SingleRouter> router_;

@@ -69,12 +69,12 @@ class HostileServer : public testing::Test {
   Micros now_ = kSecond;
   Config config_;
   const Identity me_{"ABCDEFGHIJKLMNOPQRSTUV", "belay:", "1 host label"};
-  const LockPrimitive lock_{me_};
+  const HeldPrimitive lock_{Kind::kLock, me_};
   CountingLink link_;
   Events events_;
   Node node_{config_, me_.inbox(), 1, link_};
   SingleRouter router_{node_};
-  Engine engine_{config_, lock_, router_, events_, 2};
+  Engine engine_{config_, {&lock_}, router_, events_, 2};
   std::int64_t tag_ = 0;
 };
 

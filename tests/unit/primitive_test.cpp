@@ -15,8 +15,8 @@ namespace {
 
 const std::string kClient = "ABCDEFGHIJKLMNOPQRSTUV";
 
-LockPrimitive lock() {
-  return LockPrimitive({kClient, "belay:", "17 web-7 billing desk"});
+HeldPrimitive lock() {
+  return HeldPrimitive(Kind::kLock, {kClient, "belay:", "17 web-7 billing desk"});
 }
 
 TEST(Keys, GiveDistinctNamesDistinctKeys) {
@@ -62,6 +62,7 @@ TEST(Keys, OfOthersAreNoNames) {
 TEST(Message, IsReadBackFieldByField) {
   const std::string payload = Packer()
                                   .u8(1)
+                                  .u8(1)
                                   .number(5)
                                   .number(1000)
                                   .number(77)
@@ -84,6 +85,7 @@ TEST(Message, IsReadBackFieldByField) {
 TEST(Message, ThatIsCutShortOrForeignIsNone) {
   const std::string payload = Packer()
                                   .u8(1)
+                                  .u8(1)
                                   .number(5)
                                   .number(1000)
                                   .number(77)
@@ -96,13 +98,14 @@ TEST(Message, ThatIsCutShortOrForeignIsNone) {
     EXPECT_FALSE(lock().read_message(payload.substr(0, size))) << size;
   }
   EXPECT_FALSE(
-      lock().read_message(Packer().u8(9).number(5).number(1000).bytes("belay:r:{a}").take()));
+      lock().read_message(Packer().u8(9).u8(1).number(5).number(1000).bytes("belay:r:{a}").take()));
 }
 
 TEST(Message, ThatGrantsWhatNoScriptGivesOutIsNone) {
   const auto grants = [](std::int64_t fence, std::int64_t last, Micros lease) {
     return lock()
         .read_message(Packer()
+                          .u8(1)
                           .u8(1)
                           .number(5)
                           .number(1000)
@@ -143,7 +146,7 @@ std::string bulk(const std::string& text) {
 TEST(Acquire, IsNotGrantedByAnAnswerWithoutAFence) {
   const auto granted = [](std::int64_t fence, std::int64_t last) {
     bool read = false;
-    with_reply(bulk(Packer().u8(1).number(1000).number(fence).number(last).u8(0).take()),
+    with_reply(bulk(Packer().u8(1).number(1000).number(fence).number(last).u8(0).number(1).take()),
                [&](Reply reply) { read = lock().read_acquire(reply).has_value(); });
     return read;
   };
@@ -179,7 +182,7 @@ TEST(Inspect, TakesNoNumbersBeyondAllMeasure) {
 }
 
 TEST(Scan, EscapesThePrefix) {
-  EXPECT_EQ(LockPrimitive({kClient, "a*b:", "1 h l"}).scan_pattern(), "a\\*b:r[:=]*");
+  EXPECT_EQ(HeldPrimitive(Kind::kLock, {kClient, "a*b:", "1 h l"}).scan_pattern(), "a\\*b:r[:=]*");
 }
 
 }  // namespace
