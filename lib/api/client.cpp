@@ -1,5 +1,6 @@
 // The client of the C API: check, convert, call.
 #include "api/handles.h"
+#include "primitive/queries.h"
 
 namespace {
 
@@ -160,26 +161,27 @@ Client::Submission verification_of(std::int64_t hold) {
   };
 }
 
-Client::Submission inspection_of(std::string_view name) {
-  return [name](Engine& engine, std::int64_t tag, Micros now) {
-    return engine.inspect(tag, name, now);
+// These read the client when they are called: it has been checked by then.
+Client::Submission inspection_of(belay_client* client, std::string_view name) {
+  return [=](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.query(tag, belay::inspect_query(client->rep->primitive(belay::Kind::kLock), name), now);
   };
 }
 
-Client::Submission break_of(std::string_view name, std::int64_t fence) {
+Client::Submission break_of(belay_client* client, std::string_view name, std::int64_t fence) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
-    return engine.force(tag, name, fence, now);
+    return engine.query(tag, belay::break_query(client->rep->primitive(belay::Kind::kLock), name, fence), now);
   };
 }
 
-Client::Submission listing_of(const char* pattern, std::int64_t limit) {
+Client::Submission listing_of(belay_client* client, const char* pattern, std::int64_t limit) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
-    return engine.list(tag, pattern, limit, now);
+    return engine.query(tag, belay::list_query(client->rep->primitive(belay::Kind::kLock), pattern, limit), now);
   };
 }
 
 Status ping_of(Engine& engine, std::int64_t tag, Micros now) {
-  return engine.ping(tag, now);
+  return engine.query(tag, belay::ping_query(), now);
 }
 
 Status checked_break(const belay::Result<std::string_view>& name, std::int64_t fence) {
@@ -285,17 +287,18 @@ int32_t belay_verify(belay_client* client, int64_t hold, belay_event** why) {
 int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
                       belay_event** result) {
   const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
-  return call(client, checked.status, result, inspection_of(checked.value));
+  return call(client, checked.status, result, inspection_of(client, checked.value));
 }
 
 int32_t belay_break(belay_client* client, const char* name, int64_t name_size, int64_t fence,
                     belay_event** result) {
   const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
-  return call(client, checked_break(checked, fence), result, break_of(checked.value, fence));
+  return call(client, checked_break(checked, fence), result,
+              break_of(client, checked.value, fence));
 }
 
 int32_t belay_list(belay_client* client, const char* pattern, int64_t limit, belay_event** result) {
-  return call(client, checked_listing(pattern, limit), result, listing_of(pattern, limit));
+  return call(client, checked_listing(pattern, limit), result, listing_of(client, pattern, limit));
 }
 
 int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* request,
@@ -331,17 +334,17 @@ int32_t belay_submit_verify(belay_client* client, int64_t tag, int64_t hold) {
 int32_t belay_submit_inspect(belay_client* client, int64_t tag, const char* name,
                              int64_t name_size) {
   const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
-  return submit(client, tag, checked.status, inspection_of(checked.value));
+  return submit(client, tag, checked.status, inspection_of(client, checked.value));
 }
 
 int32_t belay_submit_break(belay_client* client, int64_t tag, const char* name, int64_t name_size,
                            int64_t fence) {
   const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
-  return submit(client, tag, checked_break(checked, fence), break_of(checked.value, fence));
+  return submit(client, tag, checked_break(checked, fence), break_of(client, checked.value, fence));
 }
 
 int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern, int64_t limit) {
-  return submit(client, tag, checked_listing(pattern, limit), listing_of(pattern, limit));
+  return submit(client, tag, checked_listing(pattern, limit), listing_of(client, pattern, limit));
 }
 
 int32_t belay_submit_ping(belay_client* client, int64_t tag) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "base/status.h"
 #include "engine/event.h"
 #include "engine/primitive.h"
+#include "engine/query.h"
 #include "engine/timer_heap.h"
 #include "route/node.h"
 
@@ -114,10 +116,7 @@ enum class PendingKind : std::uint8_t {
   kExtend,
   kVerify,
   kDowngrade,
-  kInspect,
-  kBreak,
-  kList,
-  kPing
+  kQuery
 };
 
 // An accepted submission that has not completed.
@@ -141,15 +140,11 @@ struct Pending {
   Micros max_hold = 0;
   bool notify = false;
 
-  // Queries.
-  std::uint64_t command = 0;  // that is to answer it; 0: none is out
-  Resource resource;          // inspect, break
-  std::int64_t fence = 0;     // break
-  std::string pattern;        // list
-  std::string cursor;         // list
-  std::int64_t limit = 0;     // list
-  Status trouble;             // the latest passing error of the server
-  Event event;                // what has been gathered for it
+  // Extensions, verifications and queries.
+  std::uint64_t command = 0;     // that is to answer it; 0: none is out
+  Status trouble;                // the latest passing error of the server
+  std::unique_ptr<Query> query;  // null unless it is one
+  Event event;                   // what the query has gathered
 };
 
 }  // namespace belay

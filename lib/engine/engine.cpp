@@ -2,7 +2,6 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <array>
 
 namespace belay {
 
@@ -13,12 +12,21 @@ constexpr Micros kCloseBound = 2 * kSecond;
 // a leave: its grant lapses by itself, and a server could send any number of them.
 constexpr std::size_t kMostFlightsForMessages = 10'000;
 
-std::int32_t event_kind(PendingKind kind) {
-  static constexpr std::array<std::int32_t, 9> kKinds{
-      BELAY_EVENT_ACQUIRED, BELAY_EVENT_RELEASED,   BELAY_EVENT_EXTENDED,
-      BELAY_EVENT_VERIFIED, BELAY_EVENT_DOWNGRADED, BELAY_EVENT_INSPECTED,
-      BELAY_EVENT_BROKEN,   BELAY_EVENT_LISTED,     BELAY_EVENT_PINGED};
-  return kKinds[static_cast<std::size_t>(kind)];
+std::int32_t event_kind(const Pending& pending) {
+  switch (pending.kind) {
+    case PendingKind::kAcquire:
+      return BELAY_EVENT_ACQUIRED;
+    case PendingKind::kRelease:
+      return BELAY_EVENT_RELEASED;
+    case PendingKind::kExtend:
+      return BELAY_EVENT_EXTENDED;
+    case PendingKind::kVerify:
+      return BELAY_EVENT_VERIFIED;
+    case PendingKind::kDowngrade:
+      return BELAY_EVENT_DOWNGRADED;
+    default:
+      return pending.query->event_kind();
+  }
 }
 
 bool is_query(PendingKind kind) {
@@ -27,9 +35,16 @@ bool is_query(PendingKind kind) {
 }
 
 // What a cancel cannot take back, once it may be on its way.
-bool has_effect(PendingKind kind) {
-  return kind == PendingKind::kRelease || kind == PendingKind::kExtend ||
-         kind == PendingKind::kDowngrade || kind == PendingKind::kBreak;
+bool has_effect(const Pending& pending) {
+  if (pending.kind == PendingKind::kQuery) {
+    return pending.query->effect() != Query::Effect::kNone;
+  }
+  return pending.kind == PendingKind::kRelease || pending.kind == PendingKind::kExtend ||
+         pending.kind == PendingKind::kDowngrade;
+}
+
+bool may_be_repeated(const Pending& pending) {
+  return pending.kind != PendingKind::kQuery || pending.query->effect() != Query::Effect::kOnce;
 }
 
 // The hold that lets `owner` re-enter the claim, or none.
@@ -217,7 +232,7 @@ Status Engine::cancel(std::int64_t tag, Micros now) {
     return {BELAY_UNKNOWN_TAG, "tag " + std::to_string(tag) + " belongs to no pending submission"};
   }
   Pending& pending = *found->second;
-  if (!has_effect(pending.kind)) {
+  if (!has_effect(pending)) {
     Claim* claim = pending.claim;
     complete(pending, Status(BELAY_CANCELLED), now);
     if (claim != nullptr) {
@@ -318,7 +333,7 @@ Engine::HoldView Engine::look(std::int64_t id, Micros now) {
 
 Event Engine::outcome(const Pending& pending, Status status) const {
   Event event;
-  event.kind = event_kind(pending.kind);
+  event.kind = event_kind(pending);
   event.tag = pending.tag;
   event.status = std::move(status);
   event.hold = pending.hold;
@@ -427,7 +442,7 @@ void Engine::time_out(Pending& pending, Micros now) {
     status = release_timeout(pending);
   } else {
     status = pending.trouble.ok() ? unavailable(node_for(pending), "no answer") : pending.trouble;
-    if (has_effect(pending.kind) &&
+    if (has_effect(pending) &&
         (pending.command != 0 || pending.kind == PendingKind::kDowngrade)) {
       status.in_doubt_until = now + config_.request_timeout + pending.lease;
     }
@@ -611,8 +626,7 @@ void Engine::on_node_down(Node& node, Micros now) {
     reset_claim(*claim, now);
   }
   for (const auto& [tag, pending] : pendings_) {
-    // A break of whoever holds it must not hit a second holder.
-    if (pending->command != 0 && !(pending->kind == PendingKind::kBreak && pending->fence == 0)) {
+    if (may_be_repeated(*pending)) {
       pending->command = 0;
     }
   }

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "engine/claim.h"
 #include "engine/event.h"
 #include "engine/primitive.h"
+#include "engine/query.h"
 #include "engine/timer_heap.h"
 #include "route/router.h"
 
@@ -47,10 +47,7 @@ class Engine final : public NodeEvents {
   Status verify(std::int64_t tag, std::int64_t hold, Micros now);
   // `group` shares the hold's name from now on.
   Status downgrade(std::int64_t tag, std::int64_t hold, const std::string& group, Micros now);
-  Status inspect(std::int64_t tag, std::string_view name, Micros now);
-  Status force(std::int64_t tag, std::string_view name, std::int64_t fence, Micros now);
-  Status list(std::int64_t tag, std::string_view pattern, std::int64_t limit, Micros now);
-  Status ping(std::int64_t tag, Micros now);
+  Status query(std::int64_t tag, std::unique_ptr<Query> query, Micros now);
   Status cancel(std::int64_t tag, Micros now);
   Status abandon(std::int64_t hold, Micros now);
   Status shutdown(Micros now);
@@ -201,15 +198,13 @@ class Engine final : public NodeEvents {
   void vouch(Claim& claim, Micros deadline, Micros lease, Micros now);
 
   // queries.cpp: what asks the server without changing a claim's course.
+  Command command_of(const Pending& pending) const;
   void send_query(Pending& pending, Micros now);
   Node& node_for(const Pending& pending);
   void on_query_reply(Pending& pending, Reply reply, Micros sent, Micros now);
   void on_query_error(Pending& pending, std::string_view words, Micros now);
   void on_hold_answer(Pending& pending, Reply reply, Micros sent, Micros now);
-  void on_inspected(Pending& pending, Reply reply, Micros now);
-  void on_listed(Pending& pending, Reply reply, Micros now);
-  Status submit_query(std::int64_t tag, PendingKind kind, Micros now,
-                      const std::function<void(Pending&)>& fill);
+  void on_query_answer(Pending& pending, Reply reply, Micros now);
   Status submit_hold_query(std::int64_t tag, std::int64_t hold, PendingKind kind, Micros lease,
                            Micros now);
 

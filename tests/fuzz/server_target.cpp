@@ -15,6 +15,7 @@
 #include "fuzz/witness.h"
 #include "primitive/keys.h"
 #include "primitive/lock.h"
+#include "primitive/queries.h"
 
 namespace belay::fuzz {
 namespace {
@@ -202,16 +203,22 @@ void Session::submit() {
       ask_about(tag, hold);
       break;
     case 2:
-      accepted(tag, engine_.inspect(tag, name, now_), name);
+      accepted(tag, engine_.query(tag, inspect_query(lock_, name), now_), name);
       break;
     case 3:
-      accepted(tag, engine_.force(tag, name, input_.any_of<std::int64_t>({0, 1}), now_), name);
+      accepted(
+          tag,
+          engine_.query(tag, break_query(lock_, name, input_.any_of<std::int64_t>({0, 1})), now_),
+          name);
       break;
     case 4:
-      accepted(tag, engine_.list(tag, input_.any_of<const char*>({"*", "[", "a"}), 2, now_), name);
+      accepted(tag,
+               engine_.query(tag, list_query(lock_, input_.any_of<const char*>({"*", "[", "a"}), 2),
+                             now_),
+               name);
       break;
     case 5:
-      accepted(tag, engine_.ping(tag, now_), name);
+      accepted(tag, engine_.query(tag, ping_query(), now_), name);
       break;
     case 6:
       pending_.erase(tag);

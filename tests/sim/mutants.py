@@ -102,8 +102,8 @@ MUTATIONS = [
              "         sent + flight.lease - lease_margin(flight.lease),",
              "         (OFF(\"deadline-from-send-time\") ? now : sent) + flight.lease - lease_margin(flight.lease),"),
     Mutation("lost-cancel", "lib/engine/engine.cpp",
-             "  if (!has_effect(pending.kind)) {\n    Claim* claim",
-             "  if (!has_effect(pending.kind) && !OFF(\"lost-cancel\")) {\n    Claim* claim"),
+             "  if (!has_effect(pending)) {\n    Claim* claim",
+             "  if (!has_effect(pending) && !OFF(\"lost-cancel\")) {\n    Claim* claim"),
     Mutation("double-completion", "lib/engine/engine.cpp",
              "  pendings_.erase(pending.tag);\n  events_.on_event(std::move(event));",
              "  pendings_.erase(pending.tag);\n"

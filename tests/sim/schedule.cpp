@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "primitive/keys.h"
+#include "primitive/queries.h"
 #include "sim/checks.h"
 #include "sim/custody.h"
 #include "sim/plan.h"
@@ -245,7 +246,7 @@ class Schedule {
     checks_.broken(user.name);
     user.process->call([&](Engine& engine, Micros now) {
       checks_.accepted(*user.process, tag);
-      static_cast<void>(engine.force(tag, user.name, 0, now));
+      static_cast<void>(engine.query(tag, break_query(user.process->lock(), user.name, 0), now));
     });
     act_in(user, in(plan_.hold));
   }

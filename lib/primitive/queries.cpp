@@ -1,0 +1,177 @@
+#include "primitive/queries.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/config.h"
+#include "base/glob.h"
+
+namespace belay {
+
+namespace {
+
+constexpr const char* kScanCount = "1000";
+
+void add(Inspection inspection, Event* event) {
+  event->member_total += inspection.total;
+  std::move(inspection.members.begin(), inspection.members.end(),
+            std::back_inserter(event->members));
+}
+
+class InspectQuery final : public Query {
+ public:
+  InspectQuery(const Primitive& primitive, std::string_view name)
+      : primitive_(primitive), resource_(primitive.resource(name)) {}
+
+  [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_INSPECTED; }
+
+  [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
+
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
+    return primitive_.inspect(resource_);
+  }
+
+  Progress read(Reply reply, Event* event) override {
+    std::optional<Inspection> inspection = primitive_.read_inspect(reply);
+    if (!inspection) {
+      return Progress::kUnsound;
+    }
+    add(std::move(*inspection), event);
+    return Progress::kDone;
+  }
+
+ private:
+  const Primitive& primitive_;
+  const Resource resource_;
+};
+
+class BreakQuery final : public Query {
+ public:
+  BreakQuery(const Primitive& primitive, std::string_view name, std::int64_t fence)
+      : primitive_(primitive), resource_(primitive.resource(name)), fence_(fence) {}
+
+  [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_BROKEN; }
+
+  // A break of whoever holds it must not hit a second holder.
+  [[nodiscard]] Effect effect() const override {
+    return fence_ == 0 ? Effect::kOnce : Effect::kIdempotent;
+  }
+
+  [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
+
+  [[nodiscard]] Command command(std::int64_t highest_fence) const override {
+    return primitive_.force(resource_, fence_, highest_fence);
+  }
+
+  Progress read(Reply reply, Event* event) override {
+    std::optional<Inspection> inspection = primitive_.read_force(reply);
+    if (!inspection) {
+      return Progress::kUnsound;
+    }
+    const bool again = inspection->again;
+    if (inspection->serve_only) {  // that needs nobody to be parted from it: an impossible fence
+      fence_ = kMaxId;
+    }
+    add(std::move(*inspection), event);
+    return again ? Progress::kAgain : Progress::kDone;
+  }
+
+ private:
+  const Primitive& primitive_;
+  const Resource resource_;
+  std::int64_t fence_;
+};
+
+class ListQuery final : public Query {
+ public:
+  ListQuery(const Primitive& primitive, std::string_view pattern, std::int64_t limit)
+      : primitive_(primitive), pattern_(pattern), limit_(static_cast<std::size_t>(limit)) {}
+
+  [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_LISTED; }
+
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
+    Command command;
+    command.args = {"SCAN", cursor_, "MATCH", primitive_.scan_pattern(), "COUNT", kScanCount};
+    return command;
+  }
+
+  Progress read(Reply reply, Event* event) override {
+    if (reply.size() != 2) {
+      return Progress::kUnsound;
+    }
+    const Reply keys = reply.at(1);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const std::optional<std::string> name = primitive_.name_of_key(keys.at(i).text());
+      if (name && glob_match(pattern_, *name)) {
+        Member member;
+        member.role = BELAY_ROLE_NAME;
+        member.name = *name;
+        event->members.push_back(std::move(member));
+      }
+    }
+    cursor_ = reply.at(0).text();
+    if (cursor_ != "0") {
+      return Progress::kNext;
+    }
+    finish(event);
+    return Progress::kDone;
+  }
+
+ private:
+  // SCAN may name a key twice; a name counts once.
+  void finish(Event* event) const {
+    std::vector<Member>& members = event->members;
+    std::sort(members.begin(), members.end(),
+              [](const Member& left, const Member& right) { return left.name < right.name; });
+    members.erase(std::unique(members.begin(), members.end(),
+                              [](const Member& left, const Member& right) {
+                                return left.name == right.name;
+                              }),
+                  members.end());
+    event->member_total = static_cast<std::int64_t>(members.size());
+    members.resize(std::min(members.size(), limit_));
+  }
+
+  const Primitive& primitive_;
+  const std::string pattern_;
+  const std::size_t limit_;
+  std::string cursor_ = "0";
+};
+
+class PingQuery final : public Query {
+ public:
+  [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_PINGED; }
+
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
+    Command command;
+    command.args = {"PING"};
+    return command;
+  }
+
+  Progress read(Reply /*reply*/, Event* /*event*/) override { return Progress::kDone; }
+};
+
+}  // namespace
+
+std::unique_ptr<Query> inspect_query(const Primitive& primitive, std::string_view name) {
+  return std::make_unique<InspectQuery>(primitive, name);
+}
+
+std::unique_ptr<Query> break_query(const Primitive& primitive, std::string_view name,
+                                   std::int64_t fence) {
+  return std::make_unique<BreakQuery>(primitive, name, fence);
+}
+
+std::unique_ptr<Query> list_query(const Primitive& primitive, std::string_view pattern,
+                                  std::int64_t limit) {
+  return std::make_unique<ListQuery>(primitive, pattern, limit);
+}
+
+std::unique_ptr<Query> ping_query() {
+  return std::make_unique<PingQuery>();
+}
+
+}  // namespace belay
