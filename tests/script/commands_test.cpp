@@ -89,6 +89,12 @@ class Caller {
         {"LLEN", "key"},
         {"get", "key", "word"},
         {"ZRANGE", "key", "0", "-1", "word"},
+        {"ZRANGE", "key", "bound", "bound", "BYSCORE"},
+        {"ZRANGE", "key", "bound", "bound", "BYSCORE", "LIMIT", "number", "number"},
+        {"ZRANGE", "key", "bound", "bound", "LIMIT", "0", "2", "byscore", "WITHSCORES"},
+        {"ZRANGE", "key", "0", "-1", "LIMIT", "0", "2"},
+        {"ZRANGE", "key", "0", "-1", "BYSCORE", "LIMIT", "0"},
+        {"ZREVRANGE", "key", "0", "-1", "BYSCORE"},
     };
     Argv argv = shapes[pick(shapes.size())];
     for (std::string& arg : argv) {
@@ -115,6 +121,8 @@ class Caller {
   std::string filled(const std::string& arg) {
     static const Argv numbers{"0", "1", "2",   "-1", "-2",  "3",    "10", "0.5", "1700000000000001",
                               "x", "",  "007", "+1", "1e3", "-inf", "nan"};
+    static const Argv bounds{"-inf", "+inf", "inf", "(0", "0",   "(1", "1",   "(2",
+                             "2",    "10",   "(",   "",   "nan", "x",  "((1", "(1700000000000001"};
     static const Argv words{"", "a", "b", "c", std::string("a\0b", 3), "WITHSCORES", "\r\n"};
     static const Argv keys{"k1", "k2", "k3", "k4"};
     static const Argv flags{"NX", "XX", "nx", "PX", "YY"};
@@ -127,6 +135,9 @@ class Caller {
     }
     if (arg == "number") {
       return numbers[pick(numbers.size())];
+    }
+    if (arg == "bound") {
+      return bounds[pick(bounds.size())];
     }
     if (arg == "word") {
       return words[pick(words.size())];

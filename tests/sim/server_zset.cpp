@@ -54,16 +54,118 @@ void zrem(Call& call) {
   call.reply.integer(removed);
 }
 
-void range(Call& call, bool reverse) {
-  const auto first = parse_integer(call.argv[2]);
-  const auto last = parse_integer(call.argv[3]);
-  const bool with_scores = call.argv.size() == 5;
-  if (!first || !last) {
-    call.reply.error(kNotAnInteger);
+// What a range of ranks or scores may be asked for with.
+struct RangeOptions {
+  bool with_scores = false;
+  bool by_score = false;
+  bool limited = false;
+  std::int64_t skip = 0;
+  std::int64_t most = -1;  // negative: all
+};
+
+// Null after answering what is wrong with the words after the range.
+std::optional<RangeOptions> read_range_options(Call& call, bool may_be_by_score) {
+  RangeOptions options;
+  for (std::size_t i = 4; i < call.argv.size(); ++i) {
+    if (equals_ignoring_case(call.argv[i], "WITHSCORES")) {
+      options.with_scores = true;
+    } else if (may_be_by_score && equals_ignoring_case(call.argv[i], "BYSCORE")) {
+      options.by_score = true;
+    } else if (equals_ignoring_case(call.argv[i], "LIMIT") && i + 2 < call.argv.size()) {
+      const auto skip = parse_integer(call.argv[++i]);
+      const auto most = parse_integer(call.argv[++i]);
+      if (!skip || !most) {
+        call.reply.error(kNotAnInteger);
+        return std::nullopt;
+      }
+      options.limited = true;
+      options.skip = *skip;
+      options.most = *most;
+    } else {
+      call.reply.error(kSyntaxError);
+      return std::nullopt;
+    }
+  }
+  if (options.limited && !options.by_score) {
+    call.reply.error(
+        "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
+    return std::nullopt;
+  }
+  return options;
+}
+
+struct ScoreBound {
+  double score;
+  bool exclusive;
+};
+
+// A bound of a range of scores, "(" in front of it where it is exclusive. Redis reads no text as 0.
+std::optional<ScoreBound> parse_bound(std::string_view text) {
+  const bool exclusive = text.starts_with('(');
+  text.remove_prefix(exclusive ? 1 : 0);
+  const auto score = text.empty() ? std::optional(0.0) : parse_double(text);
+  return score ? std::optional(ScoreBound{*score, exclusive}) : std::nullopt;
+}
+
+// Entries from..to, one past the last, in their order or in reverse.
+void write_entries(Call& call, const SortedSet* zset, std::int64_t from, std::int64_t to,
+                   bool reverse, bool with_scores) {
+  const auto size = zset != nullptr ? static_cast<std::int64_t>(zset->size()) : 0;
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(to - from, 0));
+  call.reply.array(with_scores && !call.reply.resp3() ? count * 2 : count);
+  for (std::int64_t i = from; i < to; ++i) {
+    const auto at = static_cast<std::size_t>(reverse ? size - 1 - i : i);
+    write_entry(call.reply, zset->entries()[at], with_scores);
+  }
+}
+
+void range_by_score(Call& call, const RangeOptions& options) {
+  const auto least = parse_bound(call.argv[2]);
+  const auto greatest = parse_bound(call.argv[3]);
+  if (!least || !greatest) {
+    call.reply.error("ERR min or max is not a float");
     return;
   }
-  if (call.argv.size() > 5 || (with_scores && !equals_ignoring_case(call.argv[4], "WITHSCORES"))) {
-    call.reply.error(kSyntaxError);
+  bool ok = false;
+  const auto* const zset = find_typed<SortedSet>(call, call.argv[1], ok);
+  if (!ok) {
+    return;
+  }
+  // How many entries come before the bound; `past`: with those at it.
+  const auto before = [&](double score, bool past) -> std::int64_t {
+    if (zset == nullptr) {
+      return 0;
+    }
+    const auto& entries = zset->entries();
+    return std::partition_point(entries.begin(), entries.end(),
+                                [&](const SortedSet::Entry& entry) {
+                                  return entry.first < score || (past && entry.first == score);
+                                }) -
+           entries.begin();
+  };
+  const std::int64_t first = before(least->score, least->exclusive);
+  const std::int64_t end = before(greatest->score, !greatest->exclusive);
+  // A negative number to skip leaves nothing.
+  const bool nothing = options.skip < 0 || end - first <= options.skip;
+  const std::int64_t from = nothing ? end : first + options.skip;
+  const std::int64_t left = nothing ? 0 : end - from;
+  const std::int64_t count = options.most < 0 ? left : std::min(options.most, left);
+  write_entries(call, zset, from, from + count, false, options.with_scores);
+}
+
+void range(Call& call, bool reverse) {
+  const auto options = read_range_options(call, !reverse);
+  if (!options) {
+    return;
+  }
+  if (options->by_score) {
+    range_by_score(call, *options);
+    return;
+  }
+  const auto first = parse_integer(call.argv[2]);
+  const auto last = parse_integer(call.argv[3]);
+  if (!first || !last) {
+    call.reply.error(kNotAnInteger);
     return;
   }
   bool ok = false;
@@ -73,13 +175,8 @@ void range(Call& call, bool reverse) {
   }
   const auto size = zset != nullptr ? static_cast<std::int64_t>(zset->size()) : 0;
   const std::int64_t from = std::max<std::int64_t>(*first < 0 ? *first + size : *first, 0);
-  const std::int64_t to = std::min(*last < 0 ? *last + size : *last, size - 1);
-  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(to - from + 1, 0));
-  call.reply.array(with_scores && !call.reply.resp3() ? count * 2 : count);
-  for (std::int64_t i = from; i <= to; ++i) {
-    const auto at = static_cast<std::size_t>(reverse ? size - 1 - i : i);
-    write_entry(call.reply, zset->entries()[at], with_scores);
-  }
+  const std::int64_t to = std::min(*last < 0 ? *last + size : *last, size - 1) + 1;
+  write_entries(call, zset, from, to, reverse, options->with_scores);
 }
 
 void zrange(Call& call) {
