@@ -170,11 +170,11 @@ TEST(Renew, ReadsNoCodeThatThereIsNot) {
 TEST(Inspect, TakesNoNumbersBeyondAllMeasure) {
   const std::string time = bulk(Packer().number(1'000'000).take());
   for (const char* total : {":-1\r\n", ":9223372036854775807\r\n"}) {
-    with_reply("*3\r\n" + time + "$0\r\n\r\n" + total,
+    with_reply("*5\r\n" + time + "$0\r\n\r\n" + total + ":0\r\n:0\r\n",
                [](Reply reply) { EXPECT_FALSE(lock().read_inspect(reply)); });
   }
   const std::string waiter = bulk("client") + bulk("-9223372036854775808") + bulk("");
-  with_reply("*6\r\n" + time + "$0\r\n\r\n:1\r\n" + waiter, [](Reply reply) {
+  with_reply("*8\r\n" + time + "$0\r\n\r\n:1\r\n:0\r\n:1\r\n" + waiter, [](Reply reply) {
     const std::optional<Inspection> inspection = lock().read_inspect(reply);
     ASSERT_TRUE(inspection);
     EXPECT_EQ(inspection->members.at(0).since_ms, 0);
