@@ -21,8 +21,9 @@ local claim, lease, not_after, grant, ticket, highest, queue, local_waiters, kin
   struct.unpack('<c30dddddBHBddd', ARGV[1])
 local inbox, info, group = ARGV[2], ARGV[3], ARGV[4]
 local client, epoch = claim:sub(1, 22), claim:sub(23)
-check_call(sound(epoch_of(epoch)) and sound(lease) and sound(grant) and sound(ticket) and sound(highest) and sound(delay)
-  and sound(permits) and sound(limit) and (kind == SEMAPHORE or (kind == LOCK and limit == 0 and permits == 1)))
+check_call(claim ~= NOBODY and sound(epoch_of(epoch)) and sound(lease) and sound(grant) and sound(ticket) and sound(highest)
+  and sound(delay) and (kind == LOCK and limit == 0 and permits == 1 and #group <= LONGEST_GROUP
+    or kind == SEMAPHORE and sound(permits) and sound(limit) and group == '' and (permits > 0 or queue == 0)))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 
@@ -82,6 +83,8 @@ end
 
 -- What several hold together.
 if not alone or (record and is_joint(record)) then
+  check_types(KEYS, 1)
+  hand.highest = highest_fence(KEYS, 1, highest)
   hand.members = members(KEYS, 1, ts)
   hand.joint = hand.members.read(record)
   hand.joint = hand.joint and hand.members.sweep(hand.joint)
@@ -92,8 +95,7 @@ if not alone or (record and is_joint(record)) then
   if kind == SEMAPHORE and ((limit > 0 and limit ~= set) or permits > set) then
     return struct.pack('<Bdd', LIMIT, ts, set)
   end
-  local member = hand.members.find(who)
-  member = hand.joint and member
+  local member = hand.joint and hand.members.find(who)
   if member and member.epoch > epoch_of(epoch) then
     return struct.pack('<Bd', STALE, ts)
   elseif member and member.epoch == epoch_of(epoch) then
@@ -108,12 +110,13 @@ if not alone or (record and is_joint(record)) then
 end
 
 local function fits()
-  return not held and (not hand.joint or hand.members.fits(hand.joint, group, math.max(1, permits), SEMAPHORE == kind and 1 or 0))
+  return not held
+    and (not hand.joint or hand.members.fits(hand.joint, who, group, math.max(1, permits), kind == SEMAPHORE and 1 or 0))
 end
 
 local anybody = redis.call('EXISTS', KEYS[3]) == 1
 if not anybody and fits() then
-  return take_it(highest_fence(KEYS, 1, highest), false)
+  return take_it(hand.highest or highest_fence(KEYS, 1, highest), false)
 end
 
 local entry = entry_of(KEYS[4], who)
@@ -121,7 +124,10 @@ if entry and epoch_of(entry) > epoch_of(epoch) then
   return struct.pack('<Bd', STALE, ts)
 end
 if anybody and not held then
-  hand.highest = highest_fence(KEYS, 1, highest)
+  if not hand.highest then
+    check_types(KEYS, 1)
+    hand.highest = highest_fence(KEYS, 1, highest)
+  end
   local whom = serve(KEYS, 1, inbox, ts, hand, { who = who, epoch = epoch_of(epoch) })
   if whom == 'more' then
     return struct.pack('<Bd', MORE, ts)
@@ -132,7 +138,7 @@ if anybody and not held then
   anybody = redis.call('EXISTS', KEYS[3]) == 1
 end
 
-local remaining = hand.joint and hand.members.look_in(hand.joint) or kept_until(record) - ts
+local remaining = hand.joint and hand.members.look_in(hand.joint, permits) or kept_until(record) - ts
 if queue == 0 then
   return struct.pack('<Bdd', BUSY, ts, remaining)
 end
@@ -149,7 +155,7 @@ local queued = entry and entry:sub(1, 8) == epoch and redis.call('ZSCORE', KEYS[
 if queued then
   ticket = tonumber(queued)
   keep_queue()
-  if redis.call('ZRANK', KEYS[3], who) > 0 then
+  if not hand.joint and redis.call('ZRANK', KEYS[3], who) > 0 then -- where several hold it, serving has told the first
     tell_next(KEYS, 1, inbox, ts, remaining)
   end
 elseif ticket == 0 then
@@ -158,12 +164,12 @@ elseif ticket == 0 then
 end
 redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), who)
 redis.call('HSET', KEYS[4], who,
-  struct.pack(ENTRY, epoch, grant, delay, permits, kind == SEMAPHORE and hand.joint.limit or 0, #group) .. group .. info)
-if record:byte(WAITS_OFFSET + 1) == 0 then -- not at every poll: the holder is told of each change of its record
+  struct.pack(ENTRY, epoch, grant, delay, permits, hand.joint and kind == SEMAPHORE and hand.joint.limit or limit, #group) .. group .. info)
+if not hand.joint and record:byte(WAITS_OFFSET + 1) == 0 then -- not at every poll: the holder is told of each change
   redis.call('SETRANGE', KEYS[1], WAITS_OFFSET, '\1')
 end
 keep_queue() -- also when telling the next in line has emptied the queue before
-if (queued or not anybody) and not is_joint(record) then
+if (queued or not anybody) and not hand.joint then
   local holder, holder_epoch = struct.unpack('<c22c8', record, 4)
   tell(inbox, holder, struct.pack('<BBc8d', WAITS, LOCK, holder_epoch, ts) .. KEYS[1])
 end

@@ -23,35 +23,32 @@ local function tell_broken(who, epoch)
   tell(inbox, who, struct.pack('<BBc8dH', BROKEN, kind, epoch, ts, #KEYS[1]) .. KEYS[1] .. info)
 end
 
+check_types(KEYS, 1)
 local hand = { highest = highest_fence(KEYS, 1, highest) }
 local parted = {}
 local reply = { struct.pack('<d', ts), '', 0 }
 
--- Parts members from what they hold together, at most as many as one call may pass over.
+-- Parts members from what they hold together, at most as many as one call may pass over. Returns whether there are more.
 local function part_members()
   hand.members = members(KEYS, 1, ts)
   hand.joint = hand.members.read(record)
-  local of_lock = hand.joint.limit == 0
-  if of_lock and fence ~= 0 and fence ~= hand.joint.fence then
+  local whole = fence == 0 or hand.joint.limit == 0
+  if whole and fence ~= 0 and fence ~= hand.joint.fence then
     return false
   end
-  local all = redis.call('ZRANGE', KEYS[5], 0, -1, 'WITHSCORES')
+  local all = redis.call('ZRANGE', KEYS[5], 0, whole and SKIPS - 1 or -1, 'WITHSCORES')
   for index = 1, #all, 2 do
     local who = all[index]
     local member = hand.members.find(who)
-    if #parted == SKIPS then
-      return true
-    end
-    if not member or of_lock or fence == 0 or member.fence == fence then
-      local text = redis.call('HGET', KEYS[4], '=' .. who) or ''
-      hand.members.drop(hand.joint, who, member and member.permits or 1)
+    if whole or (member and member.fence == fence) then
       if member and member.expires >= ts then
         parted[#parted + 1] = { who, member.epoch }
-        reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = who, all[index + 1], text
+        reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = who, all[index + 1], redis.call('HGET', KEYS[4], '=' .. who)
       end
+      hand.members.drop(hand.joint, who, member and member.permits or 1)
     end
   end
-  return false
+  return whole and redis.call('EXISTS', KEYS[5]) == 1
 end
 
 local more = false
@@ -64,8 +61,9 @@ elseif record and kept_until(record) >= ts then
   if fence ~= 0 and (fence < first or fence > last) then
     return reply
   end
-  parted[1] = { record:sub(4, 25), epoch_of(record:sub(26)) }
-  reply[2] = expires(record) >= ts and record or ''
+  if expires(record) >= ts then -- else it was lost already, and only its lock-delay ends
+    parted[1], reply[2] = { record:sub(4, 25), epoch_of(record:sub(26)) }, record
+  end
 end
 local unserved = not more and serve(KEYS, 1, inbox, ts, hand) == 'more'
 for _, member in ipairs(parted) do

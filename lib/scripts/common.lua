@@ -13,7 +13,7 @@
 
 local VERSION, LOCK, SEMAPHORE = 1, 1, 2
 local KINDS = { 'lock', 'semaphore', 'latch' }
--- version, kind, somebody waits (0, 1), claim, fence, since, end of the fence range, expires, holds, local waiters, the claim
+-- version, kind, somebody waits (0, 1; where several hold it together 0), claim, fence, since, end of the fence range, expires, holds, local waiters, the claim
 -- that handed it on and looks after it until the holder confirms or leaves, lock-delay
 local HEADER, HEADER_SIZE = '<BBBc30ddddHHc30d', 107
 local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELAY_OFFSET = 2, 33, 49, 57, 69, 99
@@ -24,7 +24,7 @@ local NOBODY = ('\0'):rep(30) -- also in place of the claim where several hold i
 local ENTRY, ENTRY_SIZE = '<c8ddddH', 42
 -- epoch, fence, since, expires, lock-delay, permits, holds, local waiters
 local MEMBER, MEMBER_SIZE = '<c8dddddHH', 52
-local CLIENT_SIZE, CLAIM_SIZE = 22, 30
+local CLIENT_SIZE, CLAIM_SIZE, LONGEST_GROUP = 22, 30, 65535
 -- 2^53, to which a double counts, less room for what is added to it.
 local LARGEST = 9007199254740992 - 131072
 -- Fences that a grant reserves for local handoffs; how many dead waiters or ended leases one call may pass over; how long a
@@ -181,6 +181,13 @@ local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, d
   return fence, last
 end
 
+-- Fails where a key that comes later holds something else, before anything is written.
+local function check_types(keys, at)
+  redis.call('ZCARD', keys[at + 2])
+  redis.call('HGET', keys[at + 3], '')
+  redis.call('ZCARD', keys[at + 4])
+end
+
 -- What members do. Made only where they are needed, as closures cost.
 local function members(keys, at, ts)
   local self = {}
@@ -197,9 +204,10 @@ local function members(keys, at, ts)
 
   -- Begins what several will hold together. A semaphore has a limit; those who share a lock are of one group, under one fence.
   function self.begin(fence, group, limit)
-    if redis.call('ZCARD', keys[at + 4]) > 0 then -- what was left by a record that somebody deleted
-      redis.call('DEL', keys[at + 4])
+    for _, who in ipairs(redis.call('ZRANGE', keys[at + 4], 0, SKIPS - 1)) do -- left by a record that somebody deleted
+      redis.call('HDEL', keys[at + 3], '=' .. who)
     end
+    redis.call('DEL', keys[at + 4])
     redis.call('SET', keys[at],
       struct.pack(HEADER, VERSION, limit > 0 and SEMAPHORE or LOCK, 0, NOBODY, fence, ts, fence, 0, 0, 0, NOBODY, 0)
         .. struct.pack(JOINT, 0, limit) .. group, 'PX', limit > 0 and LIMIT_MS or SWEEP_MS)
@@ -209,6 +217,12 @@ local function members(keys, at, ts)
   local function count(joint, by)
     joint.used = joint.limit > 0 and math.max(0, joint.used + by) or redis.call('ZCARD', keys[at + 4])
     redis.call('SETRANGE', keys[at], HEADER_SIZE, struct.pack('<d', joint.used))
+  end
+
+  function self.set_limit(joint, limit)
+    joint.limit = limit
+    keep(keys[at], LIMIT_MS) -- first, as in prolong()
+    redis.call('SETRANGE', keys[at], HEADER_SIZE + 8, struct.pack('<d', limit))
   end
 
   -- A member; nil where there is none, or none that can be read.
@@ -267,22 +281,29 @@ local function members(keys, at, ts)
       return joint
     end
     if joint.limit > 0 then
-      count(joint, -joint.used)
+      if joint.used > 0 then -- some that could not be read had more than was counted
+        count(joint, -joint.used)
+      end
       return joint
     end
     redis.call('DEL', keys[at])
     return nil
   end
 
-  function self.fits(joint, group, permits, limit)
+  -- Whether there is room beside them. Who shares a lock is a member of it once: an earlier membership that was lost ends first.
+  function self.fits(joint, who, group, permits, limit)
     if joint.limit > 0 then
       return limit > 0 and joint.used + permits <= joint.limit
     end
-    return limit == 0 and group ~= '' and joint.group == group
+    return limit == 0 and group ~= '' and joint.group == group and not redis.call('ZSCORE', keys[at + 4], who)
   end
 
-  -- In how long a waiter may look again: when the last of those who share a lock ends, or the first permit comes back.
-  function self.look_in(joint)
+  -- In how long a waiter may look again: when the last of those who share a lock ends, or the first permit comes back; at once
+  -- where it asks for more than there will be.
+  function self.look_in(joint, permits)
+    if joint.limit > 0 and permits > joint.limit then
+      return 0
+    end
     local edge = redis.call(joint.limit > 0 and 'ZRANGE' or 'ZREVRANGE', keys[at + 4], 0, 0, 'WITHSCORES')
     return edge[2] and math.max(0, edge[2] - ts) or 0
   end
@@ -326,8 +347,8 @@ end
 -- Serves the waiters in turn, as long as each fits beside who holds: nobody (the lock is free, or its record has lapsed), or
 -- hand.joint. `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
 -- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant); filled in: lease (of the
--- grants made, 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off), 'stands' (the first
--- in line does not fit) or 'more' (call again).
+-- grants made, 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands'
+-- (the first in line does not fit) or 'more' (call again).
 local function serve(keys, at, inbox, ts, hand, own)
   hand.lease = 0
   for _ = 1, SKIPS do
@@ -336,15 +357,14 @@ local function serve(keys, at, inbox, ts, hand, own)
       if not hand.joint then
         redis.call('DEL', keys[at])
       end
-      return hand.lease > 0 and 'other' or 'none'
+      return 'none'
     end
     local entry = entry_of(keys[at + 3], head)
     if entry and hand.joint then
       local _, _, _, permits, limit, size = struct.unpack(ENTRY, entry)
       hand.members = hand.members or members(keys, at, ts)
-      if not hand.members.fits(hand.joint, entry:sub(ENTRY_SIZE + 1, ENTRY_SIZE + size), permits, limit) then
-        redis.call('SETRANGE', keys[at], WAITS_OFFSET, '\1')
-        tell_next(keys, at, inbox, ts, hand.members.look_in(hand.joint))
+      if not hand.members.fits(hand.joint, head, entry:sub(ENTRY_SIZE + 1, ENTRY_SIZE + size), permits, limit) then
+        tell_next(keys, at, inbox, ts, hand.members.look_in(hand.joint, permits))
         return 'stands'
       end
     end

@@ -1,5 +1,5 @@
 # Makes scripts/scripts.{h,cpp} in the build folder: each verb with common.lua in front, and its SHA1.
-set(verbs acquire leave renew inspect break)
+set(verbs acquire leave renew inspect break limit)
 file(READ ${CMAKE_CURRENT_LIST_DIR}/common.lua common)
 set(header "// Made by lib/scripts/embed.cmake.\n#pragma once\n#include \"base/script.h\"\n\nnamespace belay::scripts {\n")
 set(source "// Made by lib/scripts/embed.cmake.\n#include \"scripts/scripts.h\"\n\nnamespace belay::scripts {\n")

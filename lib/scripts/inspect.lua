@@ -11,8 +11,11 @@ local problem = unreadable(record, KEYS[1])
 if problem then
   return problem
 end
-local waiting = redis.call('ZRANGE', KEYS[3], 0, most - 1, 'WITHSCORES')
-local held = redis.call('ZRANGE', KEYS[5], 0, most - 1, 'WITHSCORES')
+local function first_of(key)
+  local list = redis.call('ZRANGE', key, 0, math.max(most - 1, 0), 'WITHSCORES')
+  return most > 0 and list or {}
+end
+local waiting, held = first_of(KEYS[3]), first_of(KEYS[5])
 local reply = { struct.pack('<d', now()), record or '', redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[5]), #waiting / 2 }
 local function add(list, mark)
   for index = 1, #list, 2 do

@@ -14,7 +14,7 @@ local OK, NOT_OURS, MORE = 1, 2, 3
 check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 40)
 local claim, highest, kind, lost = struct.unpack('<c30dBB', ARGV[1])
 local inbox = ARGV[2]
-check_call(sound(highest))
+check_call(claim ~= NOBODY and sound(highest))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 
@@ -36,6 +36,7 @@ local epoch = epoch_of(claim:sub(23))
 local who = kind == SEMAPHORE and claim or claim:sub(1, 22)
 local hand = { from = claim }
 local free = not joint and ((ours and delay == 0) or not record or kept_until(record) < ts)
+check_types(KEYS, 1)
 hand.highest = (free or joint) and highest_fence(KEYS, 1, highest)
 local entry = entry_of(KEYS[4], who)
 local was_head = false
@@ -56,7 +57,7 @@ if joint then
   hand.members = members(KEYS, 1, ts)
   hand.joint = hand.members.read(record)
   local member = hand.members.find(who)
-  if member and member.epoch <= epoch then
+  if member and member.epoch == epoch then
     ours = true
     if lost == 0 or member.delay == 0 then
       hand.members.drop(hand.joint, who, member.permits)

@@ -26,7 +26,7 @@ end
 -- A foreign key beside the record must not cost its holder, or others, the renewal.
 local function serve_others(at, hand)
   local fine, above = pcall(highest_fence, KEYS, at, highest)
-  if fine then
+  if fine and pcall(check_types, KEYS, at) then
     hand.highest = above
     pcall(serve, KEYS, at, inbox, ts, hand)
   end
@@ -55,7 +55,7 @@ end
 local function downgrade(at, record, claim, until_, holds, local_waiters, group)
   local fence, _, last = struct.unpack('<ddd', record, FENCE_OFFSET + 1)
   local hand = { members = members(KEYS, at, ts) }
-  hand.members.find(claim:sub(1, 22)) -- fails where the key holds something else, before anything is written
+  check_types(KEYS, at)
   reserve(at, last)
   hand.joint = hand.members.begin(fence, group, 0)
   hand.members.join(hand.joint, claim:sub(1, 22), { epoch = epoch_of(claim:sub(23)), expires = until_,
@@ -72,7 +72,8 @@ local function renew(at, request)
     return UNREADABLE, 0, 0
   end
   if record and is_joint(record) then
-    return renew_member(at, record, claim, lease, fence, kind, holds, local_waiters)
+    local fine, code, last, others = pcall(renew_member, at, record, claim, lease, fence, kind, holds, local_waiters)
+    return fine and code or UNREADABLE, fine and last or 0, fine and others or 0
   end
   if not record or expires(record) < ts then
     if not record or kept_until(record) < ts then
@@ -86,12 +87,12 @@ local function renew(at, request)
   end
   until_ = math.max(until_, ts + lease)
   settle(KEYS[at], record, inbox, ts)
+  local delay = kept_until(record) - expires(record)
+  prolong(KEYS[at], ts, until_ + delay, struct.pack('<ddHH', last, until_, holds, local_waiters), LAST_OFFSET)
   if #request > 53 then
     local fine, code, last_of_group, others = pcall(downgrade, at, record, claim, until_, holds, local_waiters, request:sub(54))
     return fine and code or UNREADABLE, fine and last_of_group or 0, fine and others or 0
   end
-  local delay = kept_until(record) - expires(record)
-  prolong(KEYS[at], ts, until_ + delay, struct.pack('<ddHH', last, until_, holds, local_waiters), LAST_OFFSET)
   if more > 0 and pcall(reserve, at, last + more) then
     last = last + more
     redis.call('SETRANGE', KEYS[at], LAST_OFFSET, struct.pack('<d', last))
