@@ -83,7 +83,9 @@ class Caller {
       return acquire();
     }
     if (kind < 62) {
-      return call("leave", {claim_and(random_client(), {highest()}), kInbox}, {lock()});
+      return call("leave",
+                  {claim_and(random_client(), {highest()}) + "\1" + std::string(1, '\0'), kInbox},
+                  {lock()});
     }
     if (kind < 78) {
       return renew();
@@ -143,7 +145,7 @@ class Caller {
   }
 
   Argv call(const std::string& verb, const Argv& args, const Argv& locks) {
-    Argv argv{"EVALSHA", sha1s_[verb], std::to_string(locks.size() * 4 + 2)};
+    Argv argv{"EVALSHA", sha1s_[verb], std::to_string(locks.size() * 5 + 2)};
     for (const std::string& one : locks) {
       const Argv keys = keys_of(one);
       argv.insert(argv.end(), keys.begin(), keys.end());
@@ -165,7 +167,7 @@ class Caller {
     request.queue = random_.between(0, 4) != 0;
     request.local_waiters = static_cast<int>(random_.between(0, 3));
     request.info = "info of " + request.client;
-    return call("acquire", {request.packed(), kInbox, request.info}, {lock()});
+    return call("acquire", {request.packed(), kInbox, request.info, request.group}, {lock()});
   }
 
   Argv renew() {
@@ -215,7 +217,7 @@ class Caller {
  public:
   // The fence that renewals tell: of the record that was seen last.
   void saw_record(const std::string& bytes) {
-    if (bytes.size() >= 99 && bytes[0] == 1) {
+    if (bytes.size() >= 107 && bytes[0] == 1) {
       fence_ = unpack_record(bytes).fence;
     }
   }

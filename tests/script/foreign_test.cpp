@@ -17,6 +17,12 @@ std::string packed_double(double number) {
   return bytes;
 }
 
+// What stands for a waiter: of a lock, alone.
+std::string entry(double epoch, double grant) {
+  return packed_double(epoch) + packed_double(grant) + packed_double(0) + packed_double(1) +
+         packed_double(0) + std::string(2, '\0');
+}
+
 // Verbs by name, as one client would call them.
 class Foreign : public LockTest {
  protected:
@@ -157,9 +163,9 @@ TEST_P(Foreign, LapsedRecordIsNotServedWithoutItsFence) {
   expect_refusal({"renew"}, "not ours");
 }
 
-// A record whose numbers are none: fence, since, end of the range, expiry.
+// A record whose numbers are none: fence, since, end of the range, expiry, lock-delay.
 TEST_P(Foreign, RecordWithoutNumbersIsLeftAlone) {
-  for (const char* offset : {"33", "41", "49", "57"}) {
+  for (const char* offset : {"33", "41", "49", "57", "99"}) {
     command({"DEL", record_key()});
     acquire("A");
     command({"SETRANGE", record_key(), offset, packed_double(std::nan(""))});
@@ -169,13 +175,14 @@ TEST_P(Foreign, RecordWithoutNumbersIsLeftAlone) {
 }
 
 TEST_P(Foreign, WaiterWhoseEntryCannotBeReadIsSkipped) {
-  for (const std::string& entry :
-       {std::string("short"), packed_double(1) + packed_double(std::nan("")), std::string()}) {
+  for (const std::string& bytes :
+       {std::string("short"), std::string(), entry(1, std::nan("")), entry(std::nan(""), 1e6),
+        entry(1, 1e6).substr(0, 41), entry(1, 1e6).replace(40, 1, "\5")}) {
     command({"FLUSHALL"});
     hold_and_wait();
     acquire("C");
     listen({"C"});
-    command({"HSET", waiters_key(), client_id("B"), entry});
+    command({"HSET", waiters_key(), client_id("B"), bytes});
     EXPECT_EQ(leave("A"), "ok");
     EXPECT_EQ(record()->client, "C");
   }
@@ -184,7 +191,7 @@ TEST_P(Foreign, WaiterWhoseEntryCannotBeReadIsSkipped) {
 TEST_P(Foreign, MemberOfTheQueueThatIsNoClientIsSkipped) {
   hold_and_wait();
   command({"ZADD", queue_key(), "1", "nobody"});
-  command({"HSET", waiters_key(), "nobody", packed_double(1) + packed_double(1e6)});
+  command({"HSET", waiters_key(), "nobody", entry(1, 1e6)});
   EXPECT_EQ(leave("A"), "ok");
   EXPECT_EQ(record()->client, "B");
 }
@@ -193,7 +200,7 @@ TEST_P(Foreign, CallsThatNoClientMakesAreRefused) {
   hold_and_wait();
   const std::string before = contents();
   const Script* const scripts[] = {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
-                                   &scripts::kInspect, &scripts::kBreak};
+                                   &scripts::kInspect, &scripts::kBreak, &scripts::kLimit};
   const std::vector<std::vector<std::string>> calls{
       {}, {"x"}, {"x", "x"}, {"x", "x", "x"}, {kInbox, packed_double(0), "x"}};
   for (const Script* script : scripts) {
@@ -213,15 +220,48 @@ TEST_P(Foreign, NumbersThatNoClientSendsAreRefused) {
   const std::string before = contents();
   const std::string nan = packed_double(std::nan(""));
   const std::string sound = packed_double(1);
+  const std::string zero(1, '\0');
+  const auto numbers = [&](int count) {
+    std::string all;
+    for (int i = 0; i < count; ++i) {
+      all += sound;
+    }
+    return all;
+  };
   const auto refused = [&](const Script& script, const std::vector<std::string>& args) {
     EXPECT_EQ(run(script, keys(), args).error_code(), "BELAYARGS") << script.name;
     EXPECT_EQ(contents(), before) << script.name;
   };
   refused(scripts::kAcquire,
-          {claim("C", 1) + nan + sound + sound + sound + sound + "\1\1\1", kInbox, "info"});
-  refused(scripts::kLeave, {claim("A", 1) + nan, kInbox});
+          {claim("C", 1) + nan + numbers(4) + "\1\1" + zero + "\1" + numbers(2) + packed_double(0),
+           kInbox, "info", ""});
+  const std::string before_kind = claim("C", 1) + numbers(5) + "\1\1" + zero;
+  refused(scripts::kAcquire,  // kinds: none, and a latch
+          {before_kind + zero + numbers(2) + packed_double(0), kInbox, "info", ""});
+  refused(scripts::kAcquire,
+          {before_kind + "\3" + numbers(2) + packed_double(0), kInbox, "info", ""});
+  refused(scripts::kAcquire,  // a lock of which there are several, or with a limit
+          {before_kind + "\1" + sound + packed_double(2) + packed_double(0), kInbox, "info", ""});
+  refused(scripts::kAcquire, {before_kind + "\1" + numbers(3), kInbox, "info", ""});
+  refused(scripts::kAcquire,  // a semaphore with a group
+          {before_kind + "\2" + numbers(3), kInbox, "info", "r"});
+  refused(scripts::kAcquire,  // to wait for no permits
+          {before_kind + "\2" + sound + packed_double(0) + sound, kInbox, "info", ""});
+  for (int bad = 0; bad < 3; ++bad) {
+    refused(scripts::kAcquire, {before_kind + "\2" + (bad == 0 ? nan : sound) +
+                                    (bad == 1 ? nan : sound) + (bad == 2 ? nan : sound),
+                                kInbox, "info", ""});
+  }
+  const std::string nobody(30, '\0');
+  refused(scripts::kAcquire,
+          {nobody + numbers(5) + "\1\1" + zero + "\1" + numbers(2) + packed_double(0), kInbox,
+           "info", ""});
+  refused(scripts::kLeave, {nobody + sound + "\1" + zero, kInbox});
+  refused(scripts::kLeave, {claim("A", 1) + nan + "\1" + zero, kInbox});
+  refused(scripts::kLimit, {nan + sound, kInbox});
+  refused(scripts::kLimit, {sound + nan, kInbox});
   refused(scripts::kBreak, {sound + nan, kInbox, "info"});
-  refused(scripts::kRenew, {kInbox, sound, claim("A", 1) + nan + sound + "\1\1\1\1\1\1"});
+  refused(scripts::kRenew, {kInbox, sound, claim("A", 1) + nan + sound + "\1\1\1\1\1\1\1"});
   refused(scripts::kInspect, {"1e300"});
   refused(scripts::kInspect, {"-1"});
 }

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kClientSize = 22;
 constexpr int kExpiresOffset = 57;
+constexpr std::size_t kMemberExpiresOffset = 24;
 
 std::string packed(std::int64_t number) {
   return Packer().number(number).take();
@@ -31,11 +32,29 @@ std::string code_name(const Reply& reply, std::initializer_list<const char*> nam
   return code >= 1 && code <= names.size() ? names.begin()[code - 1] : "unknown code";
 }
 
+Member unpack_member(const std::string& who, const std::string& end, const std::string& bytes) {
+  Member member;
+  member.client = client_of(who);
+  member.ends = static_cast<std::int64_t>(std::stod(end));
+  Unpacker in(bytes);
+  member.epoch = in.number();
+  member.fence = in.number();
+  member.since = in.number();
+  member.expires = in.number();
+  member.delay = in.number();
+  member.permits = in.number();
+  member.holds = in.u16();
+  member.local_waiters = in.u16();
+  EXPECT_TRUE(in.complete()) << printable(bytes);
+  member.info = in.rest();
+  return member;
+}
+
 }  // namespace
 
 std::vector<std::string> keys_of(const std::string& name) {
   const std::string tag = ":{" + name + "}";
-  return {"belay:r" + tag, "belay:f" + tag, "belay:q" + tag, "belay:w" + tag};
+  return {"belay:r" + tag, "belay:f" + tag, "belay:q" + tag, "belay:w" + tag, "belay:e" + tag};
 }
 
 std::string client_id(const std::string& client) {
@@ -60,6 +79,10 @@ std::string AcquireCall::packed() const {
       .number(highest)
       .u8(queue ? 1 : 0)
       .u16(static_cast<std::uint64_t>(local_waiters))
+      .u8(static_cast<std::uint64_t>(kind))
+      .number(delay)
+      .number(permits)
+      .number(limit)
       .take();
 }
 
@@ -71,6 +94,8 @@ std::string RenewCall::packed() const {
       .u16(static_cast<std::uint64_t>(more))
       .u16(static_cast<std::uint64_t>(holds))
       .u16(static_cast<std::uint64_t>(local_waiters))
+      .u8(static_cast<std::uint64_t>(kind))
+      .bytes(group)
       .take();
 }
 
@@ -80,7 +105,9 @@ Record unpack_record(std::string_view bytes) {
   record.version = in.u8();
   record.type = in.u8();
   record.waits = in.u8();
-  record.client = client_of(std::string(in.bytes(kClientSize)));
+  const std::string holder(in.bytes(kClientSize));
+  record.joint = holder == std::string(kClientSize, '\0');
+  record.client = record.joint ? "" : client_of(holder);
   record.epoch = in.number();
   record.fence = in.number();
   record.since = in.number();
@@ -91,8 +118,15 @@ Record unpack_record(std::string_view bytes) {
   const std::string from(in.bytes(kClientSize));
   record.from = from[0] == '\0' ? "" : client_of(from);
   in.number();
+  record.delay = in.number();
+  if (record.joint) {
+    record.used = in.number();
+    record.limit = in.number();
+    record.group = in.rest();
+  } else {
+    record.info = in.rest();
+  }
   EXPECT_TRUE(in.complete()) << printable(bytes);
-  record.info = in.rest();
   return record;
 }
 
@@ -103,6 +137,7 @@ Told unpack_message(const Message& message) {
   told.client = client_of(message.channel.substr(kInbox.size()));
   const unsigned kind = in.u8();
   told.kind = kind < std::size(kKinds) ? kKinds[kind] : "?";
+  told.type = static_cast<int>(in.u8());
   told.epoch = in.number();
   told.ts = in.number();
   if (told.kind == "grant") {
@@ -138,9 +173,10 @@ Reply LockTest::run(const Script& script, const std::vector<std::string>& keys,
 }
 
 Acquired LockTest::acquire_with(const AcquireCall& call) {
-  const Reply reply = run(scripts::kAcquire, keys_, {call.packed(), kInbox, call.info});
+  const Reply reply = run(scripts::kAcquire, keys_, {call.packed(), kInbox, call.info, call.group});
   Acquired result;
-  result.code = code_name(reply, {"granted", "queued", "busy", "late", "stale", "more"});
+  result.code = code_name(
+      reply, {"granted", "queued", "busy", "late", "stale", "more", "unknown", "missing", "limit"});
   if (reply.is_error()) {
     return result;
   }
@@ -151,6 +187,7 @@ Acquired LockTest::acquire_with(const AcquireCall& call) {
     result.fence = in.number();
     result.last = in.number();
     result.waits = in.u8();
+    result.permits = in.number();
   } else if (result.code == "queued") {
     result.position = in.number();
     result.remaining = in.number();
@@ -159,6 +196,8 @@ Acquired LockTest::acquire_with(const AcquireCall& call) {
     result.handed = in.number();
   } else if (result.code == "busy") {
     result.remaining = in.number();
+  } else if (result.code == "limit") {
+    result.limit = in.number();
   }
   EXPECT_TRUE(in.complete() && in.rest().empty()) << reply.canonical();
   return result;
@@ -173,8 +212,17 @@ Acquired LockTest::try_acquire(const std::string& client, std::int64_t epoch) {
 }
 
 std::string LockTest::leave(const std::string& client, std::int64_t epoch, std::int64_t highest) {
-  const Reply reply = run(scripts::kLeave, keys_,
-                          {Packer().bytes(claim(client, epoch)).number(highest).take(), kInbox});
+  return leave_with({.client = client, .epoch = epoch, .highest = highest});
+}
+
+std::string LockTest::leave_with(const LeaveCall& call) {
+  const std::string packed = Packer()
+                                 .bytes(claim(call.client, call.epoch))
+                                 .number(call.highest)
+                                 .u8(static_cast<std::uint64_t>(call.kind))
+                                 .u8(call.lost ? 1 : 0)
+                                 .take();
+  const Reply reply = run(scripts::kLeave, keys_, {packed, kInbox});
   if (!reply.is_error()) {
     EXPECT_EQ(reply.text.size(), 17U) << reply.canonical();
     handed_ = unpacked(reply.text.substr(9));
@@ -201,7 +249,7 @@ Renewed LockTest::renew(const RenewCall& call) {
 Broken LockTest::break_lock(std::int64_t fence, const std::string& info) {
   const Reply reply =
       run(scripts::kBreak, keys_, {Packer().number(fence).number(0).take(), kInbox, info});
-  if (reply.is_error() || reply.elements.size() != 3) {
+  if (reply.is_error() || reply.elements.size() < 3 || reply.elements.size() % 3 != 0) {
     return {.code = reply.is_error() ? reply.error_code() : reply.canonical()};
   }
   Broken result;
@@ -210,12 +258,17 @@ Broken LockTest::break_lock(std::int64_t fence, const std::string& info) {
     result.parted = unpack_record(reply.elements[1].text);
   }
   result.more = reply.elements[2].integer == 1;
+  result.more_part = reply.elements[2].integer == 2;
+  for (std::size_t i = 3; i < reply.elements.size(); i += 3) {
+    result.members.push_back(unpack_member(reply.elements[i].text, reply.elements[i + 1].text,
+                                           reply.elements[i + 2].text));
+  }
   return result;
 }
 
 Inspected LockTest::inspect(int most) {
   const Reply reply = run(scripts::kInspect, keys_, {std::to_string(most)});
-  if (reply.is_error() || reply.elements.size() < 3 || reply.elements.size() % 3 != 0) {
+  if (reply.is_error() || reply.elements.size() < 5 || reply.elements.size() % 3 != 2) {
     return {.code = reply.is_error() ? reply.error_code() : reply.canonical()};
   }
   Inspected result;
@@ -225,15 +278,41 @@ Inspected LockTest::inspect(int most) {
     result.holder = unpack_record(reply.elements[1].text);
   }
   result.count = reply.elements[2].integer;
-  for (std::size_t i = 3; i < reply.elements.size(); i += 3) {
+  result.member_count = reply.elements[3].integer;
+  const std::size_t members_at = 5 + 3 * static_cast<std::size_t>(reply.elements[4].integer);
+  for (std::size_t i = members_at; i < reply.elements.size(); i += 3) {
+    result.members.push_back(unpack_member(reply.elements[i].text, reply.elements[i + 1].text,
+                                           reply.elements[i + 2].text));
+  }
+  for (std::size_t i = 5; i < members_at; i += 3) {
     Inspected::Waiter waiter;
     waiter.client = client_of(reply.elements[i].text);
     waiter.ticket = static_cast<std::int64_t>(std::stod(reply.elements[i + 1].text));
     Unpacker in(reply.elements[i + 2].text);
     waiter.epoch = in.number();
     waiter.grant = in.number();
+    waiter.delay = in.number();
+    waiter.permits = in.number();
+    waiter.limit = in.number();
+    waiter.group = in.bytes(in.u16());
     waiter.info = in.rest();
     result.waiters.push_back(waiter);
+  }
+  return result;
+}
+
+Limited LockTest::set_limit(std::int64_t limit) {
+  const Reply reply =
+      run(scripts::kLimit, keys_, {Packer().number(limit).number(0).take(), kInbox});
+  Limited result;
+  result.code = code_name(reply, {"ok", "", "", "", "", "more", "", "missing"});
+  if (result.code == "ok" || result.code == "more") {
+    Unpacker in(std::string_view(reply.text).substr(9));
+    result.before = in.number();
+    result.limit = in.number();
+    result.used = in.number();
+    result.waiting = in.number();
+    EXPECT_TRUE(in.complete() && in.rest().empty()) << reply.canonical();
   }
   return result;
 }
@@ -294,6 +373,26 @@ std::vector<std::string> LockTest::queue() {
 void LockTest::lapse() {
   ASSERT_TRUE(record());
   command({"SETRANGE", record_key(), std::to_string(kExpiresOffset), packed(now() - 1)});
+}
+
+void LockTest::lapse_member(const std::string& who) {
+  std::string bytes = command({"HGET", waiters_key(), "=" + who}).text;
+  ASSERT_GT(bytes.size(), kMemberExpiresOffset + 2 * sizeof(double));
+  const std::int64_t delay =
+      unpacked(std::string_view(bytes).substr(kMemberExpiresOffset + sizeof(double)));
+  const std::int64_t until = now() - 1;
+  bytes.replace(kMemberExpiresOffset, sizeof(double), packed(until));
+  command({"HSET", waiters_key(), "=" + who, bytes});
+  command({"ZADD", ends_key(), std::to_string(until + delay), who});
+}
+
+std::optional<Member> LockTest::member(const std::string& who) {
+  const Reply end = command({"ZSCORE", ends_key(), who});
+  const Reply bytes = command({"HGET", waiters_key(), "=" + who});
+  if (bytes.kind != Reply::Kind::kString || end.kind == Reply::Kind::kNull) {
+    return std::nullopt;
+  }
+  return unpack_member(who, end.text, bytes.text);
 }
 
 void LockTest::queue_the_dead(int count) {

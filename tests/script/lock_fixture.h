@@ -20,9 +20,11 @@ inline constexpr std::int64_t kGrant = 10 * kSecond;
 inline constexpr std::int64_t kNever = 9'000'000'000'000'000;
 inline constexpr int kFenceRange = 8;
 inline constexpr int kSkips = 64;
+inline constexpr int kLock = 1;
+inline constexpr int kSemaphore = 2;
 inline const std::string kInbox = "belay:i:";
 
-// The four keys of a resource, in the scripts' order.
+// The five keys of a resource, in the scripts' order.
 std::vector<std::string> keys_of(const std::string& name);
 
 // Client "A" has the id "A---------------------".
@@ -41,11 +43,16 @@ struct AcquireCall {
   bool queue = true;
   int local_waiters = 0;
   std::string info = "info";
+  int kind = kLock;
+  std::int64_t delay = 0;
+  std::int64_t permits = 1;
+  std::int64_t limit = 0;
+  std::string group = {};
 
   [[nodiscard]] std::string packed() const;
 };
 
-// `code` is granted, queued, busy, late, stale, more, or the code of an error.
+// `code` is granted, queued, busy, late, stale, more, missing, limit, or the code of an error.
 struct Acquired {
   std::string code;
   std::int64_t ts = 0;
@@ -57,6 +64,16 @@ struct Acquired {
   std::int64_t ticket = 0;
   std::int64_t stored = 0;
   std::int64_t handed = 0;
+  std::int64_t permits = 0;
+  std::int64_t limit = 0;
+};
+
+struct LeaveCall {
+  std::string client;
+  std::int64_t epoch = 1;
+  std::int64_t highest = 0;
+  int kind = kLock;
+  bool lost = false;
 };
 
 struct RenewCall {
@@ -67,6 +84,8 @@ struct RenewCall {
   int more = 0;
   int holds = 1;
   int local_waiters = 0;
+  int kind = kLock;
+  std::string group = {};
 
   [[nodiscard]] std::string packed() const;
 };
@@ -91,6 +110,27 @@ struct Record {
   int holds = 0;
   int local_waiters = 0;
   std::string from;  // the client that handed it on; empty: nobody
+  std::int64_t delay = 0;
+  std::string info;
+  bool joint = false;
+  // Of what several hold together.
+  std::int64_t used = 0;
+  std::int64_t limit = 0;
+  std::string group;
+};
+
+// One of those who hold something together.
+struct Member {
+  std::string client;
+  std::int64_t ends = 0;  // with its lock-delay
+  std::int64_t epoch = 0;
+  std::int64_t fence = 0;
+  std::int64_t since = 0;
+  std::int64_t expires = 0;
+  std::int64_t delay = 0;
+  std::int64_t permits = 0;
+  int holds = 0;
+  int local_waiters = 0;
   std::string info;
 };
 
@@ -100,7 +140,9 @@ Record unpack_record(std::string_view bytes);
 struct Broken {
   std::string code;  // ok, or the code of an error
   std::optional<Record> parted = {};
-  bool more = false;
+  bool more = false;       // to serve the queue
+  bool more_part = false;  // to part more members
+  std::vector<Member> members = {};
 };
 
 struct Inspected {
@@ -109,6 +151,10 @@ struct Inspected {
     std::int64_t ticket = 0;
     std::int64_t epoch = 0;
     std::int64_t grant = 0;
+    std::int64_t delay = 0;
+    std::int64_t permits = 0;
+    std::int64_t limit = 0;
+    std::string group;
     std::string info;
   };
 
@@ -117,12 +163,23 @@ struct Inspected {
   std::optional<Record> holder = {};
   std::int64_t count = 0;
   std::vector<Waiter> waiters = {};
+  std::int64_t member_count = 0;
+  std::vector<Member> members = {};
+};
+
+struct Limited {
+  std::string code;  // ok, more, missing, or the code of an error
+  std::int64_t before = 0;
+  std::int64_t limit = 0;
+  std::int64_t used = 0;
+  std::int64_t waiting = 0;
 };
 
 // A message to an inbox. `kind` is grant, next, waits or broken.
 struct Told {
   std::string client;
   std::string kind;
+  int type = 0;  // kLock, kSemaphore
   std::int64_t epoch = 0;
   std::int64_t ts = 0;
   std::int64_t fence = 0;
@@ -154,9 +211,11 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
   // Returns ok, not ours, more, or the code of an error.
   // Its handed lease goes to handed_.
   std::string leave(const std::string& client, std::int64_t epoch = 1, std::int64_t highest = 0);
+  std::string leave_with(const LeaveCall& call);
   Renewed renew(const RenewCall& call);
   Broken break_lock(std::int64_t fence, const std::string& info = "breaker");
   Inspected inspect(int most = 100);
+  Limited set_limit(std::int64_t limit);
 
   // Clients whose inbox somebody reads; messages to others find nobody.
   void listen(const std::vector<std::string>& clients);
@@ -176,6 +235,9 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
 
   // Lets the lease of the record end a moment ago.
   void lapse();
+  // The same for the membership of who: a client's id, or a claim of a semaphore.
+  void lapse_member(const std::string& who);
+  std::optional<Member> member(const std::string& who);
 
   // All that stands on the server, as text; without times to live.
   std::string contents() { return contents_of(*backend_); }
@@ -192,6 +254,8 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
   const std::string& queue_key() const { return keys_[2]; }
 
   const std::string& waiters_key() const { return keys_[3]; }
+
+  const std::string& ends_key() const { return keys_[4]; }
 
   std::int64_t handed_ = 0;
 

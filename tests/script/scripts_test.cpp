@@ -8,7 +8,7 @@ namespace belay::test {
 namespace {
 
 const Script* const kAllScripts[] = {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
-                                     &scripts::kInspect, &scripts::kBreak};
+                                     &scripts::kInspect, &scripts::kBreak, &scripts::kLimit};
 
 class Scripts : public LockTest {};
 
@@ -29,7 +29,7 @@ TEST_P(Scripts, AreMissedByTheirSha1UntilLoaded) {
 TEST_P(Scripts, KeepToTheKeysOfTheirLock) {
   acquire("A");
   acquire("B");
-  command({"DEL", record_key(), fence_key(), queue_key(), waiters_key()});
+  command({"DEL", record_key(), fence_key(), queue_key(), waiters_key(), ends_key()});
   EXPECT_EQ(contents(), "");
 }
 
