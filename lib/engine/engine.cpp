@@ -742,10 +742,16 @@ Claim& Engine::add_claim(const Primitive& primitive, std::string_view name, std:
   return claim;
 }
 
+// The claim that a message is about, if its epoch is not over.
+Claim* Engine::standing_claim(const Message& message) const {
+  const auto found = epochs_.find(message.epoch);
+  const bool known = found != epochs_.end() && found->second->resource.name == message.name;
+  return known ? found->second : nullptr;
+}
+
 Claim& Engine::claim_of(const Message& message) {
-  const auto standing = epochs_.find(message.epoch);
-  if (standing != epochs_.end() && standing->second->resource.name == message.name) {
-    return *standing->second;
+  if (Claim* standing = standing_claim(message); standing != nullptr) {
+    return *standing;
   }
   const Primitive& primitive = *primitives_[static_cast<std::size_t>(message.of) - 1];
   return primitive.claims_apart() ? new_claim(primitive, message.name)

@@ -119,6 +119,7 @@ class Engine final : public NodeEvents {
   std::uint64_t send(Node& node, Command command, Flight flight, Micros now);
   Status unavailable(const Node& node, const std::string& what) const;
   Claim& claim_of(const Primitive& primitive, std::string_view name);
+  Claim* standing_claim(const Message& message) const;
   Claim& claim_of(const Message& message);
   Claim& new_claim(const Primitive& primitive, std::string_view name);
   Claim& add_claim(const Primitive& primitive, std::string_view name, std::string key);

@@ -59,6 +59,7 @@ class HostileServer : public testing::Test {
   void tell(const std::string& name, std::int64_t epoch) {
     const std::string payload = Packer()
                                     .u8(3)
+                                    .u8(1)
                                     .number(epoch)
                                     .number(100 * kSecond)
                                     .bytes(key_of("belay:", 'r', name))
