@@ -442,8 +442,7 @@ void Engine::time_out(Pending& pending, Micros now) {
     status = release_timeout(pending);
   } else {
     status = pending.trouble.ok() ? unavailable(node_for(pending), "no answer") : pending.trouble;
-    if (has_effect(pending) &&
-        (pending.command != 0 || pending.kind == PendingKind::kDowngrade)) {
+    if (has_effect(pending) && (pending.command != 0 || pending.kind == PendingKind::kDowngrade)) {
       status.in_doubt_until = now + config_.request_timeout + pending.lease;
     }
   }
@@ -522,7 +521,8 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
 
 bool Engine::may_be_for_us(const Message& message) const {
   const bool was_ours = message.epoch >= 1 && message.epoch <= last_epoch_;
-  return was_ours && (flights_.size() < kMostFlightsForMessages || epochs_.contains(message.epoch));
+  return was_ours &&
+         (flights_.size() < kMostFlightsForMessages || standing_claim(message) != nullptr);
 }
 
 void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
