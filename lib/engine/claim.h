@@ -110,14 +110,7 @@ struct Claim {
   [[nodiscard]] bool shared() const { return want.shared(); }
 };
 
-enum class PendingKind : std::uint8_t {
-  kAcquire,
-  kRelease,
-  kExtend,
-  kVerify,
-  kDowngrade,
-  kQuery
-};
+enum class PendingKind : std::uint8_t { kAcquire, kRelease, kExtend, kVerify, kDowngrade, kQuery };
 
 // An accepted submission that has not completed.
 struct Pending {

@@ -79,7 +79,7 @@ void Engine::ask(Claim& claim, Micros now) {
   args.not_after = now + node.clock().bound(now) + config_.request_timeout;  // rule 14
   args.grant_lease = grant_lease(node);
   args.ticket = claim.ticket;
-  args.highest_fence = highest_fence_;
+  args.highest_fence = highest_fence_of(claim.resource.slot);
   args.queue = !head.is_try;
   args.local_waiters = claim.waiting.size() - 1;
   claim.not_after = args.not_after;
@@ -108,7 +108,7 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
     return;
   }
   claim.node->saw_time(answer->server_time, sent, now);
-  highest_fence_ = std::max({highest_fence_, answer->highest_fence, answer->last_fence});
+  saw_fence(claim.resource.slot, std::max(answer->highest_fence, answer->last_fence));
   if (answer->code == AcquireCode::kGranted) {
     // Rule 8: the lease counts from when it was asked for.
     on_grant(
@@ -228,6 +228,17 @@ void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
   }
 }
 
+// Each slot counts its fences apart.
+std::int64_t Engine::highest_fence_of(std::uint16_t slot) const {
+  const auto found = highest_fences_.find(slot);
+  return found == highest_fences_.end() ? 0 : found->second;
+}
+
+void Engine::saw_fence(std::uint16_t slot, std::int64_t fence) {
+  std::int64_t& highest = highest_fences_[slot];
+  highest = std::max(highest, fence);
+}
+
 // ---- Holding
 
 void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
@@ -254,7 +265,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   }
   // It is ours again: what this client passed on before was taken up.
   std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.looks_after; });
-  highest_fence_ = std::max(highest_fence_, grant.last_fence);
+  saw_fence(claim.resource.slot, grant.last_fence);
   claim.state = ClaimState::kHeld;
   claim.ask_at = kNever;
   claim.permits = grant.permits;
@@ -331,6 +342,7 @@ void Engine::let_join(Claim& claim, Micros now) {
 // The server knows by now that those who hold the claim share it with `group`.
 void Engine::become_shared(Claim& claim, const std::string& group, Micros now) {
   claim.want.group = group;
+  claim.fence = claim.next_fence - 1;
   claim.share_with.clear();
   for (Hold* hold : claim.holds) {
     for (const std::int64_t asked : std::vector<std::int64_t>(hold->asked)) {
@@ -456,7 +468,8 @@ void Engine::send_leave(Claim& claim, Leaving& leaving, Micros now) {
   flight.claim = &claim;
   flight.epoch = leaving.epoch;
   send(*claim.node,
-       claim.primitive->leave(claim.resource, {leaving.epoch, highest_fence_, leaving.lost}),
+       claim.primitive->leave(claim.resource,
+                              {leaving.epoch, highest_fence_of(claim.resource.slot), leaving.lost}),
        std::move(flight), now);
 }
 

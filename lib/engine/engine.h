@@ -140,6 +140,8 @@ class Engine final : public NodeEvents {
   Micros lease_for(const Pending& pending) const;
   void mark_reached(Claim& claim);
   Micros fallback_poll(std::int64_t position);
+  std::int64_t highest_fence_of(std::uint16_t slot) const;
+  void saw_fence(std::uint16_t slot, std::int64_t fence);
   void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_acquire_error(Claim& claim, std::string_view words, Micros now);
   void refuse(Claim& claim, const Status& status, Micros now);
@@ -192,6 +194,7 @@ class Engine final : public NodeEvents {
   void send_renewals(const std::vector<Claim*>& claims, Micros now);
   static bool watchable(const Claim& claim);
   static void watch(const std::vector<Claim*>& claims, Micros now);
+  static RenewArgs renew_args(const Claim& claim, Micros lease);
   Renewed renewal_of(Claim& claim, Command* command, Micros now) const;
   void on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_renewal_error(Claim& claim, std::string_view words, bool alone, Micros now);
@@ -227,7 +230,7 @@ class Engine final : public NodeEvents {
   std::int64_t last_hold_ = 0;
   std::int64_t last_claim_ = 0;
   std::uint64_t last_command_ = 0;
-  std::int64_t highest_fence_ = 0;
+  std::unordered_map<std::uint16_t, std::int64_t> highest_fences_;  // by slot
   bool closing_ = false;
   bool closed_ = false;
   Micros close_by_ = kNever;

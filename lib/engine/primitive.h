@@ -103,7 +103,8 @@ struct RenewArgs {
   std::int64_t reserve = 0;  // how many more fences
   std::size_t holds = 0;
   std::size_t local_waiters = 0;
-  std::string group;  // to share it with from now on; empty: as it is
+  std::string group;                // to share it with from now on; empty: as it is
+  std::int64_t fence_of_group = 0;  // under which
 };
 
 enum class RenewCode : std::uint8_t { kOk = 1, kNotOurs = 2, kUnreadable = 3 };

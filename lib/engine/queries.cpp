@@ -116,17 +116,11 @@ Node& Engine::node_for(const Pending& pending) {
 
 Command Engine::command_of(const Pending& pending) const {
   if (pending.query != nullptr) {
-    return pending.query->command(highest_fence_);
+    return pending.query->command(highest_fence_of(pending.query->slot()));
   }
   const Claim& claim = *holds_.at(pending.hold)->claim;
-  RenewArgs args;
-  args.epoch = claim.epoch;
-  args.lease = pending.lease;
-  args.fence = claim.fence;
-  args.holds = claim.holds.size();
-  args.local_waiters = claim.waiting.size();
-  Command command = claim.primitive->renew(highest_fence_);
-  claim.primitive->add_renewal(claim.resource, args, &command);
+  Command command = claim.primitive->renew(highest_fence_of(claim.resource.slot));
+  claim.primitive->add_renewal(claim.resource, renew_args(claim, pending.lease), &command);
   return command;
 }
 

@@ -106,7 +106,11 @@ void Engine::flush_renewals(Micros now) {
 // Of claims on one node.
 void Engine::send_renewals(const std::vector<Claim*>& claims, Micros now) {
   const Claim& first = *claims.front();
-  Command command = first.primitive->renew(highest_fence_);
+  std::int64_t highest = 0;
+  for (const Claim* claim : claims) {
+    highest = std::max(highest, highest_fence_of(claim->resource.slot));
+  }
+  Command command = first.primitive->renew(highest);
   Flight flight;
   flight.kind = FlightKind::kRenew;
   for (Claim* claim : claims) {
@@ -135,18 +139,24 @@ void Engine::watch(const std::vector<Claim*>& claims, Micros now) {
   }
 }
 
-Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) const {
+RenewArgs Engine::renew_args(const Claim& claim, Micros lease) {
   RenewArgs args;
   args.epoch = claim.epoch;
-  args.lease = wanted_lease(claim, now);
+  args.lease = lease;
   args.fence = claim.fence;
+  args.holds = claim.holds.size();
+  args.local_waiters = claim.waiting.size();
+  args.group = claim.share_with;
+  args.fence_of_group = claim.next_fence - 1;
+  return args;
+}
+
+Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) const {
+  RenewArgs args = renew_args(claim, wanted_lease(claim, now));
   if (runs_short_of_fences(claim)) {
     claim.reserve = std::min(2 * claim.reserve, kMaxReserve);
     args.reserve = claim.reserve;
   }
-  args.holds = claim.holds.size();
-  args.local_waiters = claim.waiting.size();
-  args.group = claim.share_with;
   claim.renew_out = true;
   claim.renewed_at = now;
   claim.renew_at = kNever;
@@ -206,7 +216,7 @@ void Engine::on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micro
   }
   claim.refusal = Status();
   claim.last_fence = std::max(claim.last_fence, answer.last_fence);
-  highest_fence_ = std::max(highest_fence_, claim.last_fence);
+  saw_fence(claim.resource.slot, claim.last_fence);
   claim.heard_at = now;
   if (answer.others_wait) {
     others_are_waiting(claim, now);

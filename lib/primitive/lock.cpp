@@ -168,7 +168,10 @@ void HeldPrimitive::add_renewal(const Resource& resource, const RenewArgs& args,
   Packer packed;
   packed.bytes(me_.client).number(args.epoch).number(args.lease).number(args.fence);
   packed.u16(static_cast<std::uint64_t>(args.reserve)).u16(args.holds).u16(args.local_waiters);
-  packed.u8(static_cast<std::uint8_t>(kind_)).bytes(args.group);
+  packed.u8(static_cast<std::uint8_t>(kind_));
+  if (!args.group.empty()) {
+    packed.number(args.fence_of_group).bytes(args.group);
+  }
   command->keys.insert(command->keys.end(), resource.keys.begin(), resource.keys.end());
   command->args.push_back(packed.take());
 }

@@ -255,7 +255,8 @@ local function members(keys, at, ts)
 
   -- Adds a member. Permits of a semaphore have a fence each; those who share a lock share its fence.
   function self.join(joint, who, member, highest, info)
-    if joint.limit > 0 then
+    -- Whoever has seen a later fence than stands here comes after a loss of data.
+    if joint.limit > 0 or highest > highest_fence(keys, at, 0) then
       joint.fence = new_fence(keys, at, ts, highest, 0)
       redis.call('SETRANGE', keys[at], FENCE_OFFSET, struct.pack('<d', joint.fence))
     end

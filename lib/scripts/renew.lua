@@ -4,8 +4,8 @@
 -- KEYS  record, fence, queue, waiters, ends of each claim in turn
 -- ARGV  1 prefix of inboxes   2 highest fence seen, packed double
 --       3 and on, one a claim, packed: claim (30 bytes), lease us (0 = only look), fence of the grant, how many more
---         fences to reserve, holds, local waiters, kind; then the group that a holder who is alone is to share it with from
---         now on (a downgrade; '' = none)
+--         fences to reserve, holds, local waiters, kind; for a downgrade also: the fence that a holder who is alone has by now, and
+--         the group that it shares it with from now on
 -- Reply: server time (packed double), then for each claim, packed: code, end of the fence range, somebody waits (0, 1)
 --   1 ok   2 not ours   3 the record cannot be read (another kind or version)
 -- Messages: next to the first waiter; settled to who handed it on; grant where a lapsed record was found.
@@ -25,7 +25,7 @@ end
 
 -- A foreign key beside the record must not cost its holder, or others, the renewal.
 local function serve_others(at, hand)
-  local fine, above = pcall(highest_fence, KEYS, at, highest)
+  local fine, above = pcall(highest_fence, KEYS, at, hand.joint and 0 or highest)
   if fine and pcall(check_types, KEYS, at) then
     hand.highest = above
     pcall(serve, KEYS, at, inbox, ts, hand)
@@ -51,9 +51,9 @@ local function renew_member(at, record, claim, lease, fence, kind, holds, local_
   return ours and OK or NOT_OURS, ours and fence or 0, ours and waits or 0
 end
 
--- A holder who is alone becomes the first member of a group, under the fence that it has.
-local function downgrade(at, record, claim, until_, holds, local_waiters, group)
-  local fence, _, last = struct.unpack('<ddd', record, FENCE_OFFSET + 1)
+-- A holder who is alone becomes the first member of a group, under the fence that it has by now.
+local function downgrade(at, record, claim, until_, holds, local_waiters, fence, group)
+  local last = struct.unpack('<d', record, LAST_OFFSET + 1)
   local hand = { members = members(KEYS, at, ts) }
   check_types(KEYS, at)
   reserve(at, last)
@@ -67,12 +67,14 @@ end
 
 local function renew(at, request)
   local claim, lease, fence, more, holds, local_waiters, kind = struct.unpack('<c30ddHHHB', request)
+  local fence_of_group = #request > 53 and struct.unpack('<d', request, 54)
   local record = redis.pcall('GET', KEYS[at])
   if type(record) == 'table' or unreadable(record, KEYS[at], kind) then
     return UNREADABLE, 0, 0
   end
   if record and is_joint(record) then
-    local fine, code, last, others = pcall(renew_member, at, record, claim, lease, fence, kind, holds, local_waiters)
+    local fine, code, last, others = pcall(renew_member, at, record, claim, lease, fence_of_group or fence, kind, holds,
+      local_waiters)
     return fine and code or UNREADABLE, fine and last or 0, fine and others or 0
   end
   if not record or expires(record) < ts then
@@ -89,8 +91,9 @@ local function renew(at, request)
   settle(KEYS[at], record, inbox, ts)
   local delay = kept_until(record) - expires(record)
   prolong(KEYS[at], ts, until_ + delay, struct.pack('<ddHH', last, until_, holds, local_waiters), LAST_OFFSET)
-  if #request > 53 then
-    local fine, code, last_of_group, others = pcall(downgrade, at, record, claim, until_, holds, local_waiters, request:sub(54))
+  if fence_of_group then
+    local fine, code, last_of_group, others = pcall(downgrade, at, record, claim, until_, holds, local_waiters, fence_of_group,
+      request:sub(62))
     return fine and code or UNREADABLE, fine and last_of_group or 0, fine and others or 0
   end
   if more > 0 and pcall(reserve, at, last + more) then
@@ -107,7 +110,7 @@ local function renew(at, request)
 end
 
 for index = 3, #ARGV do
-  check_call(#ARGV[index] >= 53 and sound((struct.unpack('<d', ARGV[index], 31))))
+  check_call((#ARGV[index] == 53 or #ARGV[index] > 61) and sound((struct.unpack('<d', ARGV[index], 31))))
 end
 local reply = { struct.pack('<d', ts) }
 for index = 3, #ARGV do

@@ -16,9 +16,14 @@ class Checks {
  public:
   Checks(World& world, const Faults& faults) : world_(world), faults_(faults) {}
 
-  // A submission was accepted. `name` and `owner` for an acquire.
-  void accepted(Process& process, std::int64_t tag, const std::string& name = "",
-                std::int64_t owner = 0);
+  // An acquire was accepted.
+  void accepted(Process& process, std::int64_t tag, const AcquireRequest& request);
+
+  // Another submission was.
+  void accepted(Process& process, std::int64_t tag) { pending_[{process.number(), tag}] = {}; }
+
+  // Readers may have it beside the hold from now on.
+  void shared(Process& process, std::int64_t hold);
 
   // It was not, after all.
   void refused(Process& process, std::int64_t tag) { pending_.erase({process.number(), tag}); }
@@ -34,7 +39,8 @@ class Checks {
   // It has shut down: nothing may be pending any more.
   void ended(Process& process);
 
-  // Until when somebody believes to hold the name, if nothing happens; 0: nobody does.
+  // Until when somebody believes to hold the name, or nobody is to, if nothing happens; 0: nobody
+  // does.
   Micros believed_until(const std::string& name) const;
   // Nothing may be left when everything has ended.
   void at_end(const std::vector<std::unique_ptr<Process>>& processes);
@@ -45,12 +51,14 @@ class Checks {
   struct Submission {
     std::string name;
     std::int64_t owner = 0;
+    Want want;
     std::int64_t fence_floor = 0;  // delivered before it was submitted
   };
 
   struct Live {
     std::string name;
     std::int64_t owner = 0;
+    Want want;
     std::int64_t fence = 0;
     Micros believed_until = 0;  // true time
     bool lost = false;
@@ -59,7 +67,10 @@ class Checks {
   using Key = std::pair<int, std::int64_t>;  // process, tag or hold
 
   void on_acquired(Process& process, const Event& event, const Submission& submission);
+  void check_fence(Process& process, const Event& event, const Submission& submission);
   void check_exclusion(const Key& key, const Live& live);
+  void check_limit(const Live& live);
+  void begin_lock_delay(const Live& live);
   bool exclusion_applies(const std::string& name) const;
 
   World& world_;
@@ -67,6 +78,8 @@ class Checks {
   std::map<Key, Submission> pending_;
   std::map<Key, Live> live_;
   std::map<std::string, std::int64_t> highest_fence_;
+  std::map<std::string, std::string> group_;                       // of the tenure with that fence
+  std::map<std::string, Micros> not_before_;                       // the end of a lock-delay
   std::map<std::pair<int, std::string>, std::int64_t> own_fence_;  // a process's latest
   std::map<std::string, Micros> broken_until_;
   std::uint64_t grants_ = 0;

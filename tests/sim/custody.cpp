@@ -1,6 +1,7 @@
 #include "sim/custody.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/packing.h"
 #include "primitive/keys.h"
@@ -12,6 +13,7 @@ namespace belay::sim {
 namespace {
 
 constexpr std::string_view kPrefix = "belay:";
+constexpr std::size_t kClientSize = 22;
 
 bool is_break(Server::Args argv) {
   return argv.size() > 1 && (argv[1] == scripts::kBreak.sha1 || argv[1] == scripts::kBreak.body);
@@ -20,53 +22,89 @@ bool is_break(Server::Args argv) {
 }  // namespace
 
 void Custody::watch(const std::string& name) {
-  watched_.push_back({name, key_of(kPrefix, 'r', name), key_of(kPrefix, 'q', name), {}, {}});
+  watched_.push_back({name,
+                      key_of(kPrefix, 'r', name),
+                      key_of(kPrefix, 'q', name),
+                      key_of(kPrefix, 'w', name),
+                      key_of(kPrefix, 'e', name),
+                      {},
+                      {}});
 }
 
-std::optional<Custody::Record> Custody::live_record(const Watched& watched) {
+Custody::Holders Custody::live_holders(const Watched& watched) {
+  Holders holders;
   const std::optional<std::string_view> bytes = world_.server().text(watched.record_key);
   if (!bytes) {
-    return std::nullopt;
+    return holders;
   }
   Unpacker fields(*bytes);
-  fields.bytes(3);  // version, type, somebody waits
-  Record record;
-  record.claim = fields.bytes(30);
-  record.process = process_of(record.claim);
-  record.epoch = Unpacker(std::string_view(record.claim).substr(22)).number();
+  fields.bytes(3);  // version, kind, somebody waits
+  const std::string client(fields.bytes(kClientSize));
+  Holder holder;
+  holder.epoch = fields.number();
   fields.bytes(24);  // fence, since, end of the range
-  record.expires = fields.number();
-  return fields.complete() && record.expires >= world_.server_time() ? std::optional(record)
-                                                                     : std::nullopt;
+  holder.expires = fields.number();
+  if (fields.complete() && holder.epoch == 0) {
+    add_members(watched, &holders);
+    return holders;
+  }
+  fields.bytes(34);  // holds, local waiters, who handed it on
+  holder.kept_until = holder.expires + fields.number();
+  if (fields.complete() && holder.kept_until >= world_.server_time()) {
+    holder.process = process_of(client);
+    holders.emplace(client, holder);
+  }
+  return holders;
 }
 
-int Custody::holder(const std::string& name) {
-  for (const Watched& watched : watched_) {
-    if (watched.name == name) {
-      const std::optional<Record> record = live_record(watched);
-      return record ? record->process : -1;
+void Custody::add_members(const Watched& watched, Holders* holders) {
+  for (const Server::Ranked& end : world_.server().ranked(watched.ends_key)) {
+    const std::optional<std::string_view> bytes =
+        world_.server().field(watched.waiters_key, "=" + end.member);
+    Unpacker fields(bytes.value_or(std::string_view()));
+    Holder holder;
+    holder.process = process_of(end.member);
+    holder.epoch = fields.number();
+    fields.bytes(16);  // fence, since
+    holder.expires = fields.number();
+    holder.kept_until = holder.expires + fields.number();
+    if (fields.complete() && holder.kept_until >= world_.server_time()) {
+      holders->emplace(end.member, holder);
     }
   }
-  return -1;
+}
+
+bool Custody::holds(const std::string& name, int process) {
+  for (const Watched& watched : watched_) {
+    for (const auto& [who, holder] : watched.name == name ? live_holders(watched) : Holders()) {
+      if (holder.process == process) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 void Custody::before_script() {
   for (Watched& watched : watched_) {
-    watched.before = live_record(watched);
+    watched.before = live_holders(watched);
     watched.queue = world_.server().ranked(watched.queue_key);
   }
 }
 
 void Custody::after_script(int process, Server::Args argv) {
   for (const Watched& watched : watched_) {
-    const std::optional<Record> after = live_record(watched);
+    const Holders after = live_holders(watched);
     if (after == watched.before || is_break(argv)) {
       continue;
     }
     check_owner(watched, after, process);
-    if (after && (!watched.before || after->claim != watched.before->claim)) {
-      check_order(watched, *after);
-      check_forgotten(watched, *after);
+    for (const auto& [who, holder] : after) {
+      const auto before = watched.before.find(who);
+      if (before == watched.before.end() || before->second.epoch != holder.epoch) {
+        check_order(watched, who);
+        check_forgotten(watched, holder);
+      }
     }
   }
 }
@@ -76,55 +114,61 @@ void Custody::after_step(int process) {
     return;
   }
   for (const Watched& watched : watched_) {
-    const std::optional<Record> record = live_record(watched);
-    if (record && record->process == process) {
-      check_forgotten(watched, *record);
+    for (const auto& [who, holder] : live_holders(watched)) {
+      if (holder.process == process) {
+        check_forgotten(watched, holder);
+      }
     }
   }
 }
 
-void Custody::check_owner(const Watched& watched, const std::optional<Record>& after, int process) {
-  if (watched.before && after && after->process == watched.before->process &&
-      after->epoch < watched.before->epoch) {
-    world_.violation("P2: an older claim of process " + std::to_string(process) + " on '" +
-                     watched.name + "' came back");
+void Custody::check_owner(const Watched& watched, const Holders& after, int process) {
+  for (const auto& [who, before] : watched.before) {
+    const auto found = after.find(who);
+    if (found != after.end() && found->second == before) {
+      continue;
+    }
+    const bool renewed = found != after.end() && found->second.epoch == before.epoch;
+    if (found != after.end() && found->second.epoch < before.epoch) {
+      world_.violation("P2: an older claim of process " + std::to_string(process) + " on '" +
+                       watched.name + "' came back");
+    }
+    if (before.process != process) {
+      world_.violation("P1: process " + std::to_string(process) +
+                       (renewed ? " renewed" : " freed") + " '" + watched.name +
+                       "', which was process " + std::to_string(before.process) + "'s");
+    }
   }
-  if (!watched.before || watched.before->process == process) {
-    return;
-  }
-  const bool renewed = after && after->claim == watched.before->claim;
-  world_.violation("P1: process " + std::to_string(process) + (renewed ? " renewed" : " freed") +
-                   " '" + watched.name + "', which was process " +
-                   std::to_string(watched.before->process) + "'s");
 }
 
 // P4: whoever stood in the queue and still does came later. Lost data lose places.
-void Custody::check_order(const Watched& watched, const Record& after) {
+void Custody::check_order(const Watched& watched, const std::string& who) {
   if (faults_.data_loss) {
     return;
   }
   const std::vector<Server::Ranked> queue = world_.server().ranked(watched.queue_key);
   for (const Server::Ranked& was : watched.queue) {
-    if (std::string_view(after.claim).starts_with(was.member)) {
+    if (was.member == who) {
       return;
     }
     const bool still = std::any_of(queue.begin(), queue.end(), [&was](const Server::Ranked& is) {
       return is.member == was.member && is.score == was.score;
     });
     if (still) {
-      world_.violation("P4: process " + std::to_string(after.process) + " got '" + watched.name +
+      world_.violation("P4: process " + std::to_string(process_of(who)) + " got '" + watched.name +
                        "' before process " + std::to_string(process_of(was.member)));
       return;
     }
   }
 }
 
-void Custody::check_forgotten(const Watched& watched, const Record& record) {
+void Custody::check_forgotten(const Watched& watched, const Holder& holder) {
   // Where the clock went back, a late command may come in time after all; and a replica that was
   // behind knows nothing of the latest leaves.
-  if (!faults_.clock_back && !faults_.failovers && !remembers_(record.process)) {
+  if (!faults_.clock_back && !faults_.failovers && holder.expires >= world_.server_time() &&
+      !remembers_(holder.process)) {
     world_.violation("P2: '" + watched.name + "' stands for process " +
-                     std::to_string(record.process) + ", which has forgotten it");
+                     std::to_string(holder.process) + ", which has forgotten it");
   }
 }
 

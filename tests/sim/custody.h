@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,31 +28,37 @@ class Custody {
   // The process has done something, perhaps forgotten.
   void after_step(int process);
 
-  // Whose record stands and has not lapsed; -1: none.
-  int holder(const std::string& name);
+  // Whether what the process holds of the name stands and has not lapsed.
+  bool holds(const std::string& name, int process);
 
  private:
-  struct Record {
+  // Who holds a name, alone or beside others.
+  struct Holder {
     int process = -1;
-    std::string claim;
     std::int64_t epoch = 0;
     Micros expires = 0;
+    Micros kept_until = 0;  // with its lock-delay
 
-    bool operator==(const Record&) const = default;
+    bool operator==(const Holder&) const = default;
   };
+
+  using Holders = std::map<std::string, Holder>;  // by client, or of a semaphore by claim
 
   struct Watched {
     std::string name;
     std::string record_key;
     std::string queue_key;
-    std::optional<Record> before;
+    std::string waiters_key;
+    std::string ends_key;
+    Holders before;
     std::vector<Server::Ranked> queue;
   };
 
-  std::optional<Record> live_record(const Watched& watched);
-  void check_owner(const Watched& watched, const std::optional<Record>& after, int process);
-  void check_order(const Watched& watched, const Record& after);
-  void check_forgotten(const Watched& watched, const Record& record);
+  Holders live_holders(const Watched& watched);
+  void add_members(const Watched& watched, Holders* holders);
+  void check_owner(const Watched& watched, const Holders& after, int process);
+  void check_order(const Watched& watched, const std::string& who);
+  void check_forgotten(const Watched& watched, const Holder& holder);
 
   World& world_;
   const Faults faults_;

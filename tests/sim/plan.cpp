@@ -14,6 +14,8 @@ class Planner {
     const std::int64_t kind = random_.between(1, 100);
     Plan plan;
     plan.processes = on(60) ? 2 : random_.between(3, 4);
+    plan.sharing = on(40);
+    plan.semaphore = on(20);
     if (kind <= 85) {
       stormy(plan);
     } else {
@@ -149,6 +151,7 @@ class Planner {
     plan.drain_at = plan.start_at + 2500 * kMillisecond;
     plan.calm_at = plan.drain_at;
     plan.turn = 1500 * kMillisecond;
+    plan.semaphore = false;
   }
 
   Random& random_;

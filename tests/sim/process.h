@@ -43,6 +43,8 @@ class Process final : public EngineEvents {
 
   const Primitive& lock() const { return lock_; }
 
+  const Primitive& semaphore() const { return semaphore_; }
+
   Micros clock() const { return clock_at(world_.now()); }  // its local time
 
   Micros true_time_of(Micros local) const;

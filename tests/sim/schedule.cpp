@@ -20,7 +20,9 @@ namespace belay::sim {
 namespace {
 
 constexpr Micros kQuietBound = 16 * kSecond;  // fallback polls of 6 s, a lease, grant leases
-constexpr Micros kEndAfter = 200 * kSecond;   // a queue that nobody polls stands for 120 s
+constexpr const char* kSemaphore = "s";
+constexpr std::int64_t kLimit = 3;
+constexpr Micros kEndAfter = 200 * kSecond;  // a queue that nobody polls stands for 120 s
 
 // Somebody in a process who wants locks: submits, waits for the event, holds, gives back, over and
 // over.
@@ -28,6 +30,7 @@ struct User {
   Process* process = nullptr;
   std::int64_t owner = 0;
   std::string name;
+  Want want;
   std::int64_t tag = 0;  // of the pending acquire
   Micros asked_at = 0;
   bool timed = false;  // asks for a time of its own, or re-enters what may have one
@@ -58,6 +61,9 @@ class Schedule {
     names_ = {"a"};
     if (world_.chance(30)) {
       names_.emplace_back("{b}c");
+    }
+    if (plan_.semaphore) {
+      names_.emplace_back(kSemaphore);
     }
     for (const std::string& name : names_) {
       custody_.watch(name);
@@ -164,8 +170,10 @@ class Schedule {
       user.name = names_[static_cast<std::size_t>(world_.random().between(0, last))];
     }
     AcquireRequest request;
-    request.primitive = &user.process->lock();
+    request.primitive =
+        user.name == kSemaphore ? &user.process->semaphore() : &user.process->lock();
     request.name = user.name;
+    request.want = some_want(user.name);
     request.owner = user.owner;
     request.notify = true;
     request.lease = world_.chance(30) ? world_.span(100 * kMillisecond, 900 * kMillisecond) : 0;
@@ -179,7 +187,7 @@ class Schedule {
       user.tag = tag;
       user.asked_at = world_.now();
       user.timed = request.lease > 0 || request.max_hold > 0 || user.owner != 0;
-      checks_.accepted(*user.process, tag, request.name, request.owner);
+      checks_.accepted(*user.process, tag, request);
       if (!engine.acquire(tag, request, wait, now).ok()) {  // it is shutting down
         user.tag = 0;
         checks_.refused(*user.process, tag);
@@ -194,6 +202,23 @@ class Schedule {
       world_.at(world_.now() + world_.span(200, 500 * kMillisecond),
                 [this, &user, tag] { cancel(user, tag); });
     }
+  }
+
+  Want some_want(const std::string& name) {
+    Want want;
+    const std::int64_t kind = world_.random().between(1, 100);
+    if (name == kSemaphore) {
+      want.limit = kLimit;
+      want.permits = kind <= 60 ? 1 : kind <= 80 ? 2 : kLimit;
+    } else if (plan_.sharing && kind <= 35) {
+      want.group = kReaders;
+    } else if (plan_.sharing && kind <= 50) {
+      want.group = kIdentityGroup + std::string(kind <= 43 ? "x" : "y");
+    }
+    if (plan_.sharing && world_.chance(10)) {
+      want.lock_delay = world_.span(10 * kMillisecond, 500 * kMillisecond);
+    }
+    return want;
   }
 
   void cancel(User& user, std::int64_t tag) {
@@ -212,12 +237,14 @@ class Schedule {
     const std::int64_t drawn = world_.random().between(1, 100);
     const std::int64_t dice = world_.decide() ? drawn : 100;
     const std::int64_t hold = user.holds.back();
-    if (!draining_ && dice <= 10 && user.owner != 0) {
+    if (!draining_ && dice <= 10 && user.owner != 0 && user.name != kSemaphore) {
       acquire(user);  // re-enters
     } else if (dice <= 18) {
       ask_about(user, hold, dice % 2 == 0);
     } else if (dice <= 20 && !draining_ && plan_.faults.breaks) {
       force(user);
+    } else if (dice <= 24 && dice > 22 && plan_.sharing) {
+      downgrade(user, hold);
     } else if (dice <= 22 && !plan_.steady) {
       world_.trace("hold " + std::to_string(hold) + " is abandoned");
       abandoners_.insert(user.process->number());
@@ -234,6 +261,20 @@ class Schedule {
       const Status status = extends ? engine.extend(tag, hold, 500 * kMillisecond, now)
                                     : engine.verify(tag, hold, now);
       if (!status.ok()) {
+        checks_.refused(*user.process, tag);
+      }
+    });
+    act_in(user, in(plan_.hold));
+  }
+
+  void downgrade(User& user, std::int64_t hold) {
+    const std::int64_t tag = ++last_tag_;
+    world_.trace("tag " + std::to_string(tag) + " downgrades hold " + std::to_string(hold));
+    user.process->call([&](Engine& engine, Micros now) {
+      checks_.accepted(*user.process, tag);
+      if (engine.downgrade(tag, hold, kReaders, now).ok()) {
+        checks_.shared(*user.process, hold);
+      } else {
         checks_.refused(*user.process, tag);
       }
     });
@@ -325,6 +366,9 @@ class Schedule {
       return;
     }
     for (const std::string& name : names_) {
+      if (name == kSemaphore) {
+        continue;  // that somebody holds one permit says nothing of the others
+      }
       Micros since = kNever;
       for (const auto& user : users_) {
         if (user->tag != 0 && user->name == name && user->process->alive() &&
@@ -337,10 +381,9 @@ class Schedule {
   }
 
   bool holds_something(const Process& process) {
-    return std::any_of(names_.begin(), names_.end(),
-                       [&](const std::string& name) {
-                         return custody_.holder(name) == process.number();
-                       }) ||
+    return std::any_of(
+               names_.begin(), names_.end(),
+               [&](const std::string& name) { return custody_.holds(name, process.number()); }) ||
            std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
              return user->process == &process && !user->holds.empty();
            });

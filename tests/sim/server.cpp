@@ -149,6 +149,14 @@ std::optional<std::string_view> Server::text(std::string_view key) {
   return text == nullptr ? std::nullopt : std::optional<std::string_view>(*text);
 }
 
+std::optional<std::string_view> Server::field(std::string_view key, std::string_view name) {
+  Value* const value = state_->store.find(key);
+  const auto* const hash = value == nullptr ? nullptr : std::get_if<Hash>(&value->data);
+  const auto found = hash == nullptr ? Hash::const_iterator() : hash->find(name);
+  return hash == nullptr || found == hash->end() ? std::nullopt
+                                                 : std::optional<std::string_view>(found->second);
+}
+
 std::vector<Server::Ranked> Server::ranked(std::string_view key) {
   Value* const value = state_->store.find(key);
   const auto* const set = value == nullptr ? nullptr : std::get_if<SortedSet>(&value->data);

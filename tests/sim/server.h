@@ -74,6 +74,7 @@ class Server {
   };
 
   [[nodiscard]] std::optional<std::string_view> text(std::string_view key);
+  [[nodiscard]] std::optional<std::string_view> field(std::string_view key, std::string_view name);
   [[nodiscard]] std::vector<Ranked> ranked(std::string_view key);
 
   // Commands run so far, those inside of scripts not counted.
