@@ -17,7 +17,8 @@ std::string label(const std::pair<int, std::int64_t>& key) {
 
 void Checks::accepted(Process& process, std::int64_t tag, const AcquireRequest& request) {
   const Key key(process.number(), tag);
-  pending_[key] = {request.name, request.owner, request.want, highest_fence_[request.name]};
+  pending_[key] = {request.name, request.owner, request.want, highest_fence_[request.name],
+                   group_[request.name]};
 }
 
 void Checks::shared(Process& process, std::int64_t hold) {
@@ -92,11 +93,14 @@ void Checks::check_fence(Process& process, const Event& event, const Submission&
       !exclusion_applies(submission.name) &&
       (event.fence == own + 1 || (submission.want.shared() && event.fence == own));
   // Those who share a tenure share its fence.
-  const bool together = submission.want.shared() && event.fence == highest &&
-                        (group.empty() || group == submission.want.group);
+  const auto with = [&submission](const std::string& other) {
+    return submission.want.shared() && (other.empty() || other == submission.want.group);
+  };
+  const bool together = event.fence == highest && with(group);
+  const bool as_before = event.fence == submission.fence_floor && with(submission.group_of_floor);
   own = event.fence;
   if (!re_entered && !old_tenure && !together && !(faults_.data_loss && faults_.clock_back)) {
-    if (event.fence <= submission.fence_floor) {
+    if (event.fence <= submission.fence_floor && !as_before) {
       world_.violation("P5: fence " + std::to_string(event.fence) + " is not above " +
                        std::to_string(submission.fence_floor) +
                        ", delivered before it was asked for");

@@ -53,6 +53,7 @@ class Checks {
     std::int64_t owner = 0;
     Want want;
     std::int64_t fence_floor = 0;  // delivered before it was submitted
+    std::string group_of_floor;
   };
 
   struct Live {
