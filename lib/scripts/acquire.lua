@@ -20,9 +20,8 @@ check_call(#KEYS >= 5 and #ARGV == 4 and #ARGV[1] == 98)
 local claim, lease, not_after, grant, ticket, highest, queue, local_waiters, kind, delay, permits, limit =
   struct.unpack('<c30dddddBHBddd', ARGV[1])
 local inbox, info, group = ARGV[2], ARGV[3], ARGV[4]
-local client, epoch = claim:sub(1, 22), claim:sub(23)
-check_call(claim ~= NOBODY and sound(epoch_of(epoch)) and sound(lease) and sound(grant) and sound(ticket) and sound(highest)
-  and sound(delay) and (kind == LOCK and limit == 0 and permits == 1 and #group <= LONGEST_GROUP
+check_call(claim:byte() ~= 0 and sound((struct.unpack('<d', claim, 23))) and sound(lease) and sound(grant)
+  and sound(ticket) and sound(highest) and sound(delay) and (kind == LOCK and limit == 0 and permits == 1 and #group <= LONGEST_GROUP
     or kind == SEMAPHORE and sound(permits) and sound(limit) and group == '' and (permits > 0 or queue == 0)))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
@@ -37,6 +36,14 @@ end
 
 -- Alone in it: nobody else has it beside us.
 local alone = kind == LOCK and group == ''
+if alone and not record and redis.call('EXISTS', KEYS[3]) == 0 then
+  local fence, last = take(KEYS, 1, claim, ts, lease, highest_fence(KEYS, 1, highest), false, local_waiters, delay, info)
+  return struct.pack('<BdddBd', GRANTED, ts, fence, last, 0, 1)
+end
+
+-- Rarely
+
+local client, epoch = claim:sub(1, 22), claim:sub(23)
 local who = kind == SEMAPHORE and claim or client
 local hand = { lease = 0, from = queue == 1 and claim or nil }
 
@@ -164,7 +171,8 @@ elseif ticket == 0 then
 end
 redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), who)
 redis.call('HSET', KEYS[4], who,
-  struct.pack(ENTRY, epoch, grant, delay, permits, hand.joint and kind == SEMAPHORE and hand.joint.limit or limit, #group) .. group .. info)
+  struct.pack(ENTRY, epoch, grant, delay, permits, hand.joint and kind == SEMAPHORE and hand.joint.limit or limit, #group)
+    .. group .. info)
 if not hand.joint and record:byte(WAITS_OFFSET + 1) == 0 then -- not at every poll: the holder is told of each change
   redis.call('SETRANGE', KEYS[1], WAITS_OFFSET, '\1')
 end

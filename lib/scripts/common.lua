@@ -1,5 +1,7 @@
--- What the verbs of locks and semaphores share. Prepended to each of them when the library is built; the verb itself becomes
--- the body of a function that guarded() calls. Every verb reads whatever it may need before it writes: an error changes nothing.
+-- What the verbs of locks and semaphores share. When the library is built, each verb becomes the body of a function that
+-- guarded() calls: this file up to the line `-- Rarely`, the verb up to its own, then the rest of both. What is above is made
+-- at every call, so that a free lock is taken and freed without making the rest. Every verb reads whatever it may need before
+-- it writes: an error changes nothing.
 --
 -- KEYS of one resource, in this order wherever a verb names them:
 --   1 record   who holds it: HEADER, then the holder's info text; where several hold it together: HEADER, JOINT, their group
@@ -12,14 +14,14 @@
 -- Times are microseconds of this server's clock. README.md is the whole contract.
 
 local VERSION, LOCK, SEMAPHORE = 1, 1, 2
-local KINDS = { 'lock', 'semaphore', 'latch' }
 -- version, kind, somebody waits (0, 1; where several hold it together 0), claim, fence, since, end of the fence range, expires, holds, local waiters, the claim
 -- that handed it on and looks after it until the holder confirms or leaves, lock-delay
 local HEADER, HEADER_SIZE = '<BBBc30ddddHHc30d', 107
 local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELAY_OFFSET = 2, 33, 49, 57, 69, 99
 -- permits in use, or how many members; limit (0: none, as they are a lock's)
 local JOINT, JOINT_SIZE = '<dd', 16
-local NOBODY = ('\0'):rep(30) -- also in place of the claim where several hold it together
+-- Also in place of the claim where several hold it together. No claim begins with a zero.
+local NOBODY = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' -- luacheck: ignore 631
 -- epoch, grant lease, lock-delay, permits, limit, size of the group
 local ENTRY, ENTRY_SIZE = '<c8ddddH', 42
 -- epoch, fence, since, expires, lock-delay, permits, holds, local waiters
@@ -52,7 +54,7 @@ local function check_call(as_sent)
 end
 
 local function is_joint(record)
-  return record:sub(4, 33) == NOBODY
+  return record:byte(4) == 0
 end
 
 -- Whether this is a record that we can read.
@@ -61,8 +63,8 @@ local function is_record(text)
   if #text < HEADER_SIZE or text:byte(1) ~= VERSION or (kind ~= LOCK and kind ~= SEMAPHORE) then
     return false
   end
-  local fence, since, last, until_ = struct.unpack('<dddd', text, FENCE_OFFSET + 1)
-  if not (sound(fence) and sound(since) and sound(last) and sound(until_) and sound((struct.unpack('<d', text, DELAY_OFFSET + 1)))) then
+  local fence, since, last, until_, _, _, _, delay = struct.unpack('<ddddHHc30d', text, FENCE_OFFSET + 1)
+  if not (sound(fence) and sound(since) and sound(last) and sound(until_) and sound(delay)) then
     return false
   end
   if not is_joint(text) then
@@ -84,8 +86,9 @@ local function unreadable(record, key, kind)
   if #record >= HEADER_SIZE and record:byte(1) > VERSION then
     return redis.error_reply('BELAYVERSION key ' .. key .. ' was written by a newer version of Belay')
   end
-  local other = #record > 2 and record:byte(1) == VERSION and KINDS[record:byte(2)]
-  local wanted = KINDS[kind or LOCK]
+  local kinds = { 'lock', 'semaphore', 'latch' }
+  local other = #record > 2 and record:byte(1) == VERSION and kinds[record:byte(2)]
+  local wanted = kinds[kind or LOCK]
   if other and other ~= wanted then
     return redis.error_reply('BELAYTYPE key ' .. key .. ' holds a ' .. other .. ', not a ' .. wanted)
   end
@@ -105,39 +108,8 @@ local function kept_until(record)
   return expires(record) + struct.unpack('<d', record, DELAY_OFFSET + 1)
 end
 
-local function epoch_of(packed)
-  return (struct.unpack('<d', packed))
-end
-
 local function tell(inbox, client, message)
   return redis.call('PUBLISH', inbox .. client:sub(1, CLIENT_SIZE), message)
-end
-
--- The entry of a waiter; nil where there is none, or none that can be read.
-local function entry_of(key, who)
-  local entry = redis.call('HGET', key, who)
-  if not entry or (#who ~= CLIENT_SIZE and #who ~= CLAIM_SIZE) or #entry < ENTRY_SIZE then
-    return nil
-  end
-  local epoch, grant, delay, permits, limit, size = struct.unpack('<dddddH', entry)
-  local fine = sound(epoch) and sound(grant) and sound(delay) and sound(permits) and sound(limit) and #entry >= ENTRY_SIZE + size
-  return fine and entry or nil
-end
-
--- Tells the first waiter to look again in `wait` microseconds; drops those that nobody listens for.
-local function tell_next(keys, at, inbox, ts, wait)
-  for _ = 1, SKIPS do
-    local head = redis.call('ZRANGE', keys[at + 2], 0, 0)[1]
-    if not head then
-      return
-    end
-    local entry = entry_of(keys[at + 3], head)
-    if entry and tell(inbox, head, struct.pack('<BBc8dd', NEXT, #head == CLAIM_SIZE and SEMAPHORE or LOCK, entry, ts, wait) .. keys[at]) > 0 then
-      return
-    end
-    redis.call('ZREM', keys[at + 2], head)
-    redis.call('HDEL', keys[at + 3], head)
-  end
 end
 
 -- Lets the record of a holder expire at `until_` at the soonest. PEXPIRE goes first: it is allowed when memory is full, and
@@ -145,11 +117,6 @@ end
 local function prolong(key, ts, until_, packed, offset)
   redis.call('PEXPIRE', key, math.ceil((until_ - ts) / 1000) + SWEEP_MS)
   redis.call('SETRANGE', key, offset, packed)
-end
-
--- Lets a key stand for `ms` more at least.
-local function keep(key, ms)
-  redis.call('PEXPIRE', key, math.max(ms, redis.call('PTTL', key)))
 end
 
 -- The highest fence of the slot, or what the client has seen, if that is higher. Ends the verb where the key holds no fence.
@@ -179,6 +146,61 @@ local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, d
     struct.pack(HEADER, VERSION, LOCK, waits and 1 or 0, claim, fence, ts, last, ts + lease, 1, local_waiters, from or NOBODY,
       delay) .. info, 'PX', math.ceil((lease + delay) / 1000) + SWEEP_MS)
   return fence, last
+end
+
+-- The grant of `record` was taken up: tells who looks after it, unless that is `client`.
+local function tell_settled(key, record, inbox, ts, client)
+  local from = record:sub(FROM_OFFSET + 1, DELAY_OFFSET)
+  if from ~= NOBODY and from:sub(1, 22) ~= client then
+    tell(inbox, from, struct.pack('<BBc8d', SETTLED, LOCK, from:sub(23), ts) .. key)
+  end
+end
+
+-- The same, of a holder that goes on.
+local function settle(key, record, inbox, ts)
+  if record:sub(FROM_OFFSET + 1, DELAY_OFFSET) ~= NOBODY then
+    redis.call('SETRANGE', key, FROM_OFFSET, NOBODY)
+    tell_settled(key, record, inbox, ts)
+  end
+end
+
+-- Rarely
+
+local function epoch_of(packed)
+  return (struct.unpack('<d', packed))
+end
+
+-- The entry of a waiter; nil where there is none, or none that can be read.
+local function entry_of(key, who)
+  local entry = redis.call('HGET', key, who)
+  if not entry or (#who ~= CLIENT_SIZE and #who ~= CLAIM_SIZE) or #entry < ENTRY_SIZE then
+    return nil
+  end
+  local epoch, grant, delay, permits, limit, size = struct.unpack('<dddddH', entry)
+  local fine = sound(epoch) and sound(grant) and sound(delay) and sound(permits) and sound(limit)
+  return fine and #entry >= ENTRY_SIZE + size and entry or nil
+end
+
+-- Tells the first waiter to look again in `wait` microseconds; drops those that nobody listens for.
+local function tell_next(keys, at, inbox, ts, wait)
+  for _ = 1, SKIPS do
+    local head = redis.call('ZRANGE', keys[at + 2], 0, 0)[1]
+    if not head then
+      return
+    end
+    local entry = entry_of(keys[at + 3], head)
+    local kind = #head == CLAIM_SIZE and SEMAPHORE or LOCK
+    if entry and tell(inbox, head, struct.pack('<BBc8dd', NEXT, kind, entry, ts, wait) .. keys[at]) > 0 then
+      return
+    end
+    redis.call('ZREM', keys[at + 2], head)
+    redis.call('HDEL', keys[at + 3], head)
+  end
+end
+
+-- Lets a key stand for `ms` more at least.
+local function keep(key, ms)
+  redis.call('PEXPIRE', key, math.max(ms, redis.call('PTTL', key)))
 end
 
 -- Fails where a key that comes later holds something else, before anything is written.
@@ -274,7 +296,8 @@ local function members(keys, at, ts)
 
   -- Drops whose leases have ended. Returns the joint hold, or nil where a lock was held by nobody else.
   function self.sweep(joint)
-    for _, who in ipairs(redis.call('ZRANGE', keys[at + 4], '-inf', '(' .. string.format('%.0f', ts), 'BYSCORE', 'LIMIT', 0, SKIPS)) do
+    local now_text = string.format('(%.0f', ts)
+    for _, who in ipairs(redis.call('ZRANGE', keys[at + 4], '-inf', now_text, 'BYSCORE', 'LIMIT', 0, SKIPS)) do
       local member = self.find(who)
       self.drop(joint, who, member and member.permits or 1)
     end
@@ -323,8 +346,8 @@ local function give(keys, at, inbox, ts, hand, head, entry)
   if joint then
     hand.members = hand.members or members(keys, at, ts)
     hand.joint = hand.joint or hand.members.begin(limit > 0 and 0 or new_fence(keys, at, ts, hand.highest, 0), group, limit)
-    fence = hand.members.join(hand.joint, head, { epoch = epoch_of(epoch), expires = ts + grant, delay = delay, permits = permits,
-      holds = 1, local_waiters = 0 }, hand.highest, info)
+    fence = hand.members.join(hand.joint, head, { epoch = epoch_of(epoch), expires = ts + grant, delay = delay,
+      permits = permits, holds = 1, local_waiters = 0 }, hand.highest, info)
     last = fence
   else
     fence, last = take(keys, at, head .. epoch, ts, grant, hand.highest, waits, 0, delay, info, hand.from)
@@ -388,36 +411,4 @@ local function serve(keys, at, inbox, ts, hand, own)
     redis.call('DEL', keys[at])
   end
   return 'more'
-end
-
--- The grant of `record` was taken up: tells who looks after it, unless that is `client`.
-local function tell_settled(key, record, inbox, ts, client)
-  local from = record:sub(FROM_OFFSET + 1, DELAY_OFFSET)
-  if from ~= NOBODY and from:sub(1, 22) ~= client then
-    tell(inbox, from, struct.pack('<BBc8d', SETTLED, LOCK, from:sub(23), ts) .. key)
-  end
-end
-
--- The same, of a holder that goes on.
-local function settle(key, record, inbox, ts)
-  if record:sub(FROM_OFFSET + 1, DELAY_OFFSET) ~= NOBODY then
-    redis.call('SETRANGE', key, FROM_OFFSET, NOBODY)
-    tell_settled(key, record, inbox, ts)
-  end
-end
-
--- Calls a verb. Where it fails over a key of another type, the error names the key.
-local function guarded(verb)
-  local fine, reply = pcall(verb)
-  if fine then
-    return reply
-  end
-  local types = { 'string', 'string', 'zset', 'hash', 'zset' }
-  for index, key in ipairs(KEYS) do
-    local type_of = redis.pcall('TYPE', key).ok
-    if type_of and type_of ~= 'none' and type_of ~= types[(index - 1) % 5 + 1] then
-      return redis.error_reply('BELAYTYPE key ' .. key .. ' holds a ' .. type_of .. ', which is not of Belay')
-    end
-  end
-  return type(reply) == 'table' and reply or redis.error_reply(reply)
 end

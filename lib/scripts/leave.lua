@@ -14,7 +14,7 @@ local OK, NOT_OURS, MORE = 1, 2, 3
 check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 40)
 local claim, highest, kind, lost = struct.unpack('<c30dBB', ARGV[1])
 local inbox = ARGV[2]
-check_call(claim ~= NOBODY and sound(highest))
+check_call(claim:byte() ~= 0 and sound(highest))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 
@@ -31,6 +31,8 @@ if ours and delay == 0 and record:byte(WAITS_OFFSET + 1) == 0 then
   tell_settled(KEYS[1], record, inbox, ts)
   return struct.pack('<Bdd', OK, ts, 0)
 end
+
+-- Rarely
 
 local epoch = epoch_of(claim:sub(23))
 local who = kind == SEMAPHORE and claim or claim:sub(1, 22)
