@@ -21,7 +21,8 @@ local claim, lease, not_after, grant, ticket, highest, queue, local_waiters, kin
   struct.unpack('<c30dddddBHBddd', ARGV[1])
 local inbox, info, group = ARGV[2], ARGV[3], ARGV[4]
 check_call(claim:byte() ~= 0 and sound((struct.unpack('<d', claim, 23))) and sound(lease) and sound(grant)
-  and sound(ticket) and sound(highest) and sound(delay) and (kind == LOCK and limit == 0 and permits == 1 and #group <= LONGEST_GROUP
+  and sound(ticket) and sound(highest) and sound(delay)
+  and (kind == LOCK and limit == 0 and permits == 1 and #group <= LONGEST_GROUP
     or kind == SEMAPHORE and sound(permits) and sound(limit) and group == '' and (permits > 0 or queue == 0)))
 local record = redis.call('GET', KEYS[1])
 local ts = now()

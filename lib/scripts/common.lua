@@ -21,7 +21,7 @@ local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELA
 -- permits in use, or how many members; limit (0: none, as they are a lock's)
 local JOINT, JOINT_SIZE = '<dd', 16
 -- Also in place of the claim where several hold it together. No claim begins with a zero.
-local NOBODY = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' -- luacheck: ignore 631
+local NOBODY = ('\0'):rep(30)
 -- epoch, grant lease, lock-delay, permits, limit, size of the group
 local ENTRY, ENTRY_SIZE = '<c8ddddH', 42
 -- epoch, fence, since, expires, lock-delay, permits, holds, local waiters
