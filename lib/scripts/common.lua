@@ -226,13 +226,13 @@ local function members(keys, at, ts)
 
   -- Begins what several will hold together. A semaphore has a limit; those who share a lock are of one group, under one fence.
   function self.begin(fence, group, limit)
-    for _, who in ipairs(redis.call('ZRANGE', keys[at + 4], 0, SKIPS - 1)) do -- left by a record that somebody deleted
-      redis.call('HDEL', keys[at + 3], '=' .. who)
-    end
-    redis.call('DEL', keys[at + 4])
     redis.call('SET', keys[at],
       struct.pack(HEADER, VERSION, limit > 0 and SEMAPHORE or LOCK, 0, NOBODY, fence, ts, fence, 0, 0, 0, NOBODY, 0)
         .. struct.pack(JOINT, 0, limit) .. group, 'PX', limit > 0 and LIMIT_MS or SWEEP_MS)
+    for _, who in ipairs(redis.call('ZRANGE', keys[at + 4], 0, SKIPS - 1)) do -- left by a record that somebody deleted
+      redis.call('HDEL', keys[at + 3], '=' .. who)
+    end
+    redis.call('DEL', keys[at + 4]) -- after the SET, which is refused where memory is full unless something was written
     return { used = 0, limit = limit, fence = fence, group = group }
   end
 

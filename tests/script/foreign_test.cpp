@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "script/lock_fixture.h"
+#include "script/joint_fixture.h"
 #include "scripts/scripts.h"
 
 namespace belay::test {
@@ -268,8 +268,184 @@ TEST_P(Foreign, NumbersThatNoClientSendsAreRefused) {
 
 ON_ALL_BACKENDS(Foreign);
 
+// The same where several hold it, with a member whose lease has ended, which each verb would drop:
+// nothing may be changed before the foreign key is found.
+class ForeignBesideMembers : public JointTest {
+ protected:
+  void hold_together(int kind) {
+    kind_ = kind;
+    listen({"W"});
+    acquire_with(of("A"));
+    acquire_with(of("B"));
+    acquire_with(of("C"));
+    AcquireCall writer{.client = "W"};
+    if (kind == kSemaphore) {
+      writer = of("W");
+      writer.permits = 3;
+    }
+    ASSERT_EQ(acquire_with(writer).code, "queued");
+    lapse_member(kind == kSemaphore ? claim("A", 1) : client_id("A"));
+  }
+
+  AcquireCall of(const std::string& client) const {
+    AcquireCall call{.client = client, .kind = kind_};
+    call.limit = kind_ == kSemaphore ? 3 : 0;
+    call.group = kind_ == kSemaphore ? "" : "r";
+    return call;
+  }
+
+  std::string call(const std::string& verb) {
+    if (verb == "acquire") {
+      return acquire_with(of("D")).code;
+    }
+    if (verb == "acquire alone") {
+      return kind_ == kSemaphore ? acquire_with(of("D")).code : acquire("D").code;
+    }
+    if (verb == "leave") {
+      return leave_with({.client = "B", .kind = kind_});
+    }
+    if (verb == "inspect") {
+      return inspect().code;
+    }
+    if (verb == "break") {
+      return break_lock(0).code;
+    }
+    if (verb == "renew") {
+      return renew({.client = "B", .fence = 1, .kind = kind_}).code;
+    }
+    return set_limit(4).code;
+  }
+
+  // Whether an error of that code names the key.
+  void expect_named(const std::string& key) {
+    const Reply reply =
+        run(scripts::kAcquire, keys(), {of("D").packed(), kInbox, "", of("D").group});
+    EXPECT_EQ(reply.error_code(), "BELAYTYPE");
+    EXPECT_NE(reply.text.find("key " + key + " "), std::string::npos) << reply.text;
+  }
+
+  int kind_ = kLock;
+};
+
+TEST_P(ForeignBesideMembers, AnyKeyIsLeftAlone) {
+  for (const int kind : {kLock, kSemaphore}) {
+    for (std::size_t at = 0; at < 5; ++at) {
+      command({"FLUSHALL"});
+      hold_together(kind);
+      command({"DEL", keys()[at]});
+      command({"RPUSH", keys()[at], "x"});
+      const std::string before = contents();
+      for (const char* const verb :
+           {"acquire", "acquire alone", "leave", "break", "inspect", "limit"}) {
+        if ((verb == std::string("limit") && kind == kLock && at != 0) ||
+            (verb == std::string("inspect") && at == 1)) {
+          continue;  // refused for its kind; reads no fence
+        }
+        EXPECT_EQ(call(verb), "BELAYTYPE") << verb << " " << keys()[at];
+        EXPECT_EQ(contents(), before) << verb << " " << keys()[at];
+      }
+      expect_named(keys()[at]);
+    }
+  }
+}
+
+TEST_P(ForeignBesideMembers, KeepsNoMemberFromRenewingWhereItNeedsNotTheKey) {
+  for (const int kind : {kLock, kSemaphore}) {
+    for (std::size_t at = 0; at < 5; ++at) {
+      command({"FLUSHALL"});
+      hold_together(kind);
+      const std::string who = kind == kSemaphore ? claim("B", 1) : client_id("B");
+      const std::int64_t fence = member(who)->fence;
+      command({"DEL", keys()[at]});
+      command({"RPUSH", keys()[at], "x"});
+      const bool needed = at != 1 && at != 2;
+      EXPECT_EQ(renew({.client = "B", .fence = fence, .lease = 2 * kLease, .kind = kind}).code,
+                needed ? "unreadable" : "ok")
+          << keys()[at];
+    }
+  }
+}
+
+TEST_P(ForeignBesideMembers, FreeNameIsNotShared) {
+  for (const int kind : {kLock, kSemaphore}) {
+    kind_ = kind;
+    for (std::size_t at = 0; at < 5; ++at) {
+      command({"FLUSHALL"});
+      command({"RPUSH", keys()[at], "x"});
+      const std::string before = contents();
+      expect_named(keys()[at]);
+      EXPECT_EQ(contents(), before) << keys()[at];
+    }
+  }
+}
+
+TEST_P(ForeignBesideMembers, HolderIsNotDowngraded) {
+  for (const std::size_t at : {1U, 2U, 3U, 4U}) {
+    command({"FLUSHALL"});
+    const Acquired a = acquire("A");
+    command({"DEL", keys()[at]});
+    command({"RPUSH", keys()[at], "x"});
+    EXPECT_EQ(renew({.client = "A", .fence = a.fence, .group = "r"}).code, "unreadable");
+    EXPECT_EQ(record()->client, "A") << keys()[at];
+    EXPECT_EQ(renew({.client = "A", .fence = a.fence}).code, "ok") << keys()[at];
+  }
+}
+
+TEST_P(ForeignBesideMembers, HandoffToAReaderIsRefused) {
+  listen({"B"});
+  acquire("A");
+  share("B");
+  command({"RPUSH", ends_key(), "x"});
+  const std::string before = contents();
+  EXPECT_EQ(leave("A"), "BELAYTYPE");
+  EXPECT_EQ(break_lock(0).code, "BELAYTYPE");
+  EXPECT_EQ(contents(), before);
+}
+
+TEST_P(ForeignBesideMembers, RecordWithoutNumbersIsLeftAlone) {
+  for (const char* const offset : {"107", "115"}) {  // permits in use, limit
+    for (const double number : {-1.0, 0.5, std::nan("")}) {
+      command({"FLUSHALL"});
+      hold_together(kSemaphore);
+      command({"SETRANGE", record_key(), offset, packed_double(number)});
+      const std::string before = contents();
+      for (const char* const verb : {"acquire", "leave", "break", "inspect", "limit"}) {
+        EXPECT_EQ(call(verb), "BELAYTYPE") << verb;
+      }
+      EXPECT_EQ(call("renew"), "unreadable");
+      EXPECT_EQ(contents(), before);
+    }
+  }
+}
+
+TEST_P(ForeignBesideMembers, RecordThatIsCutOffIsLeftAlone) {
+  hold_together(kSemaphore);
+  const std::string whole = command({"GET", record_key()}).text;
+  command({"SET", record_key(), whole.substr(0, 122)});
+  const std::string before = contents();
+  for (const char* const verb : {"acquire", "leave", "break", "inspect", "limit"}) {
+    EXPECT_EQ(call(verb), "BELAYTYPE") << verb;
+  }
+  EXPECT_EQ(contents(), before);
+}
+
+TEST_P(ForeignBesideMembers, MemberThatCannotBeReadIsNobodys) {
+  for (const std::string& bytes : {std::string("short"), std::string(52, '\xFF')}) {
+    command({"FLUSHALL"});
+    hold_together(kLock);
+    const std::int64_t fence = member(client_id("B"))->fence;
+    command({"HSET", waiters_key(), "=" + client_id("B"), bytes});
+    EXPECT_EQ(renew({.client = "B", .fence = fence}).code, "not ours");
+    EXPECT_EQ(leave("B"), "not ours");
+    EXPECT_EQ(break_lock(0).members.size(), 1U);  // of C
+    EXPECT_EQ(record()->client, "W");
+  }
+}
+
+ON_ALL_BACKENDS(ForeignBesideMembers);
+
 // The server's memory is full and it evicts nothing.
-class FullMemory : public LockTest {
+class FullMemory : public JointTest {
  protected:
   void fill() { ASSERT_EQ(command({"CONFIG", "SET", "maxmemory", "1"}).canonical(), "+OK"); }
 
@@ -361,6 +537,83 @@ TEST_P(FullMemory, StillInspects) {
   acquire("A");
   fill();
   EXPECT_EQ(inspect().holder.value().client, "A");
+}
+
+TEST_P(FullMemory, RefusesToShareAFreeLockAndChangesNothing) {
+  fill();
+  EXPECT_EQ(share("A").code, "OOM");
+  EXPECT_EQ(permits("A", 1, 3).code, "OOM");
+  EXPECT_EQ(set_limit(3).code, "OOM");
+  EXPECT_EQ(contents(), "");
+}
+
+TEST_P(FullMemory, RefusesAPermitAndAPlaceBehindReadersAndChangesNothing) {
+  permits("A", 1, 3);
+  use_lock("other");
+  share("A");
+  const std::string before = contents();
+  fill();
+  EXPECT_EQ(acquire("W").code, "OOM");
+  use_lock("orders");
+  EXPECT_EQ(permits("B", 1).code, "OOM");
+  EXPECT_EQ(permits("B", 3).code, "OOM");
+  EXPECT_EQ(contents(), before);
+}
+
+TEST_P(FullMemory, StillServesThoseWhoHoldTogether) {
+  listen({"W", "D"});
+  const Acquired a = share("A");
+  share("B");
+  share("C");
+  acquire("W");
+  share("D");
+  lapse_member(client_id("C"));
+  fill();
+  EXPECT_EQ(acquire("W").code, "queued");
+  EXPECT_EQ(share("D").code, "queued");
+  EXPECT_EQ(share("A").code, "granted");
+  EXPECT_EQ(renew_share("A", a.fence, 2 * kLease).code, "ok");
+  EXPECT_EQ(leave("A"), "ok");
+  EXPECT_EQ(leave("B"), "ok");
+  EXPECT_EQ(record()->client, "W");
+  EXPECT_EQ(leave("W"), "ok");
+  EXPECT_EQ(members(), Names{"D"});
+  EXPECT_EQ(break_lock(0).members.size(), 1U);
+  EXPECT_FALSE(record());
+}
+
+TEST_P(FullMemory, StillServesThoseWhoHavePermits) {
+  listen({"C"});
+  const Acquired a = permits("A", 1, 2);
+  permits("B", 1);
+  permits("C", 2);
+  fill();
+  EXPECT_EQ(permits("C", 2).code, "queued");
+  EXPECT_EQ(permits("A", 1).code, "granted");
+  EXPECT_EQ(renew_permits("A", a.fence).code, "ok");
+  EXPECT_EQ(set_limit(0).code, "ok");
+  EXPECT_EQ(set_limit(3).code, "ok");
+  EXPECT_EQ(give_back("B"), "ok");
+  EXPECT_EQ(members(), (Names{"C", "A"}));
+  EXPECT_EQ(give_back("A"), "ok");
+  EXPECT_EQ(give_back("C"), "ok");
+  EXPECT_EQ(record()->used, 0);
+  EXPECT_EQ(give_back("D"), "not ours");
+  EXPECT_EQ(try_permits("D", 1, 5).code, "limit");
+}
+
+TEST_P(FullMemory, StillDowngrades) {
+  const Acquired a = acquire("A");
+  fill();
+  EXPECT_EQ(renew({.client = "A", .fence = a.fence, .group = "r"}).code, "ok");
+  EXPECT_EQ(members(), Names{"A"});
+}
+
+TEST_P(FullMemory, StillKeepsALostLock) {
+  acquire_with({.client = "A", .delay = kLease});
+  fill();
+  EXPECT_EQ(leave_with({.client = "A", .lost = true}), "ok");
+  EXPECT_EQ(try_acquire("B").code, "busy");
 }
 
 ON_ALL_BACKENDS(FullMemory);
