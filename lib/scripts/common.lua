@@ -14,8 +14,8 @@
 -- Times are microseconds of this server's clock. README.md is the whole contract.
 
 local VERSION, LOCK, SEMAPHORE = 1, 1, 2
--- version, kind, somebody waits (0, 1; where several hold it together 0), claim, fence, since, end of the fence range, expires, holds, local waiters, the claim
--- that handed it on and looks after it until the holder confirms or leaves, lock-delay
+-- version, kind, somebody waits (0, 1; where several hold it together 0), claim, fence, since, end of the fence range, expires,
+-- holds, local waiters, the claim that handed it on and looks after it until the holder confirms or leaves, lock-delay
 local HEADER, HEADER_SIZE = '<BBBc30ddddHHc30d', 107
 local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELAY_OFFSET = 2, 33, 49, 57, 69, 99
 -- permits in use, or how many members; limit (0: none, as they are a lock's)

@@ -38,7 +38,7 @@ std::string client_of(std::size_t number) {
 
 std::vector<std::string> keys_of(const std::string& name) {
   return {"belay:r:{" + name + "}", "belay:f:{1}", "belay:q:{" + name + "}",
-          "belay:w:{" + name + "}"};
+          "belay:w:{" + name + "}", "belay:e:{" + name + "}"};
 }
 
 // What an answer was: the code of an error, or "" and the bytes of a reply.
@@ -95,7 +95,14 @@ class Calls {
   bool lies() { return input_.below(16) == 15; }
 
   const std::string& some_key();
+
+  // 1 or 2: a lock, a semaphore.
+  char kind() { return static_cast<char>(lies() ? input_.byte() : 1 + input_.below(2)); }
+
+  std::string group() { return lies() ? std::string(input_.bytes()) : input_.flag() ? "r" : ""; }
+
   void put_record();
+  void put_member();
   void put_waiter();
   void put_foreign();
   void listen();
@@ -140,26 +147,58 @@ const std::string& Calls::some_key() {
 void Calls::put_record() {
   const auto ts = static_cast<double>(now_);
   std::string record(1, static_cast<char>(lies() ? input_.byte() : 1));
-  record.push_back(static_cast<char>(lies() ? input_.byte() : 1));
+  const bool joint = input_.flag();
+  const char kind_of_record = joint ? kind() : '\1';
+  record.push_back(kind_of_record);
   record.push_back(static_cast<char>(lies() ? input_.byte() : input_.below(2)));
-  record += claim() + packed(number(ts)) + packed(number(ts)) + packed(number(ts + 8));
+  record += (joint ? std::string(30, '\0') : claim()) + packed(number(ts)) + packed(number(ts)) +
+            packed(number(ts + 8));
   record += packed(number(ts + 1e6 * (static_cast<double>(input_.below(64)) - 5)));
   record += packed16(1) + packed16(2);
-  record += (input_.flag() ? std::string(30, '\0') : claim()) + "17 host label";
+  record += input_.flag() ? std::string(30, '\0') : claim();
+  record += packed(number(input_.flag() ? 1e7 : 0));
+  if (joint) {
+    const double limit = kind_of_record == 2 ? 3 : 0;
+    record += packed(number(static_cast<double>(input_.below(4)))) + packed(number(limit));
+    record += kind_of_record == 2 ? "" : group();
+  } else {
+    record += "17 host label";
+  }
   if (lies()) {
     record.resize(std::min<std::size_t>(record.size(), input_.byte()));
   }
   execute({"SET", keys_[0], record});
 }
 
+// One of those who hold it together.
+void Calls::put_member() {
+  const std::string epoch = packed(static_cast<double>(input_.below(3)));
+  const std::string who = lies()          ? std::string(input_.bytes())
+                          : input_.flag() ? client() + epoch
+                                          : client();
+  const auto ts = static_cast<double>(now_);
+  const double until = ts + 1e6 * (static_cast<double>(input_.below(64)) - 5);
+  if (!lies()) {
+    execute({"ZADD", keys_[4], std::to_string(number(until)), who});
+  }
+  const std::string member = (lies() ? packed(input_.real()) : epoch) + packed(number(ts)) +
+                             packed(number(ts)) + packed(number(until)) + packed(number(0)) +
+                             packed(number(1)) + packed16(1) + packed16(2) + "17 host label";
+  execute({"HSET", keys_[3], "=" + who, lies() ? std::string(input_.bytes()) : member});
+}
+
 void Calls::put_waiter() {
-  const std::string who = lies() ? std::string(input_.bytes()) : client();
+  const std::string who = lies() ? std::string(input_.bytes()) : input_.flag() ? claim() : client();
   if (!lies()) {
     execute({"ZADD", keys_[2], std::to_string(number(static_cast<double>(now_))), who});
   }
   if (!lies()) {
     const std::string entry = packed(number(static_cast<double>(input_.below(3)))) +
-                              packed(number(2e5)) + "17 host label";
+                              packed(number(2e5)) + packed(number(input_.flag() ? 1e7 : 0)) +
+                              packed(number(static_cast<double>(input_.below(4)))) +
+                              packed(number(who.size() == 30 ? 3 : 0)) +
+                              packed16(lies() ? input_.byte() : 1) + (input_.flag() ? "r" : "") +
+                              "17 host label";
     execute({"HSET", keys_[3], who, lies() ? std::string(input_.bytes()) : entry});
   }
 }
@@ -198,25 +237,32 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
   const auto ts = static_cast<double>(now_);
   const std::string inbox = "belay:in:";
   if (&script == &scripts::kAcquire) {
+    const char asked = kind();
     return {claim() + packed(number(3e7)) + packed(number(ts + 5e6)) + packed(number(2e5)) +
                 packed(number(input_.flag() ? ts : 0)) + packed(number(ts)) +
-                std::string(1, static_cast<char>(input_.below(3))) + packed16(input_.byte()),
-            inbox, "17 host label"};
+                std::string(1, static_cast<char>(input_.below(3))) + packed16(input_.byte()) +
+                asked + packed(number(input_.flag() ? 1e7 : 0)) +
+                packed(number(asked == 2 ? static_cast<double>(input_.below(4)) : 1)) +
+                packed(number(asked == 2 && input_.flag() ? 3 : 0)),
+            inbox, "17 host label", asked == 2 ? "" : group()};
   }
   if (&script == &scripts::kLeave) {
-    return {claim() + packed(number(ts)), inbox};
+    return {claim() + packed(number(ts)) + kind() + static_cast<char>(input_.below(2)), inbox};
   }
   if (&script == &scripts::kInspect) {
     return {lies() ? std::string(input_.bytes()) : std::to_string(input_.integer())};
   }
   if (&script == &scripts::kBreak) {
-    return {packed(number(0)) + packed(number(ts)), inbox, "18 host breaker"};
+    return {packed(number(input_.flag() ? ts : 0)) + packed(number(ts)), inbox, "18 host breaker"};
+  }
+  if (&script == &scripts::kLimit) {
+    return {packed(number(static_cast<double>(input_.below(5)))) + packed(number(ts)), inbox};
   }
   Argv args{inbox, packed(number(ts))};
   *resources = 1 + input_.below(3);
   for (std::size_t i = 0; i < *resources; ++i) {
     args.push_back(claim() + packed(number(3e7)) + packed(number(ts)) + packed16(input_.byte()) +
-                   packed16(1) + packed16(2));
+                   packed16(1) + packed16(2) + kind() + (input_.flag() ? group() : ""));
   }
   return args;
 }
@@ -225,7 +271,7 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
 void Calls::call() {
   const Script& script =
       *input_.any_of<const Script*>({&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
-                                     &scripts::kInspect, &scripts::kBreak});
+                                     &scripts::kInspect, &scripts::kBreak, &scripts::kLimit});
   std::size_t resources = 1;
   Argv args = arguments_of(script, &resources);
   Argv keys;
@@ -234,7 +280,7 @@ void Calls::call() {
     keys.insert(keys.end(), more.begin(), more.end());
   }
   if (lies()) {
-    keys.resize(input_.below(10), "belay:r:{c}");
+    keys.resize(input_.below(12), "belay:r:{c}");
   }
   if (lies()) {
     args.resize(input_.below(6), std::string(input_.bytes()));
@@ -248,9 +294,11 @@ void Calls::call() {
   const std::string before = contents();
   messages_ = 0;
   const Answer answer = read_answer(execute(argv));
-  // To whoever is granted it, to whoever is next, to the holder and to who handed it on; each may
-  // have several ears.
-  const auto most = 4 * static_cast<int>(resources) * static_cast<int>(listeners_.size());
+  // To whoever is granted it (of several together: each of the waiters, of which there are fewer
+  // than steps), to whoever is next, to the holder and to who handed it on; each may have several
+  // ears.
+  const auto most =
+      (4 + kMostSteps) * static_cast<int>(resources) * static_cast<int>(listeners_.size());
   require(messages_ <= most, "a call sends few messages");
   if (answer.error.starts_with("BELAY")) {
     require(contents() == before, "a refused call changes nothing", answer.error);
@@ -283,7 +331,7 @@ std::string Calls::contents() {
 
 void Calls::run() {
   for (int i = 0; i < kMostSteps && !input_.empty(); ++i) {
-    switch (input_.below(8)) {
+    switch (input_.below(10)) {
       case 0:
         put_record();
         break;
@@ -300,6 +348,9 @@ void Calls::run() {
         now_ +=
             input_.any_of<Micros>({kMillisecond, kSecond, 40 * kSecond, 200 * kSecond, -kSecond});
         server_.set_time(now_);
+        break;
+      case 5:
+        put_member();
         break;
       default:
         call();

@@ -23,6 +23,7 @@ constexpr int kCalls = 400;
 constexpr int kCallsBetweenComparisons = 20;
 // Keys expire by the real time of a real server: long after the test.
 constexpr std::int64_t kShortest = 100 * kSecond;
+const std::vector<std::string> kLocks{"lock1", "lock2", "lock3"};
 const std::vector<std::string> kClock{"clock:s", "clock:us"};
 
 using Argv = std::vector<std::string>;
@@ -50,6 +51,8 @@ const char* const kOutcomes[] = {"acquire 1",
                                  "acquire 3",
                                  "acquire 4",
                                  "acquire 5",
+                                 "acquire 8",
+                                 "acquire 9",
                                  "leave 1",
                                  "leave 2",
                                  "renew 1",
@@ -57,6 +60,8 @@ const char* const kOutcomes[] = {"acquire 1",
                                  "renew 3",
                                  "inspect",
                                  "break",
+                                 "limit 1",
+                                 "limit 8",
 
                                  "acquire -OOM",
                                  "acquire -BELAYTYPE",
@@ -82,10 +87,13 @@ class Caller {
     if (kind < 38) {
       return acquire();
     }
+    if (kind < 60) {
+      return leave();
+    }
     if (kind < 62) {
-      return call("leave",
-                  {claim_and(random_client(), {highest()}) + "\1" + std::string(1, '\0'), kInbox},
-                  {lock()});
+      return call("limit",
+                  {Packer().number(random_.between(0, 5)).number(highest()).take(), kInbox},
+                  {random_.between(0, 3) == 0 ? lock() : kLocks[2]});
     }
     if (kind < 78) {
       return renew();
@@ -94,9 +102,9 @@ class Caller {
       return call("inspect", {std::to_string(random_.between(0, 4))}, {lock()});
     }
     if (kind < 87) {
-      const auto fence = random_.between(0, 1) == 0 ? 0 : now_us_;
-      return call("break", {Packer().number(fence).number(highest()).take(), kInbox, "x"},
-                  {lock()});
+      const std::string name = lock();
+      const auto fence = random_.between(0, 1) == 0 ? 0 : fences_[name];
+      return call("break", {Packer().number(fence).number(highest()).take(), kInbox, "x"}, {name});
     }
     return fault();
   }
@@ -115,7 +123,20 @@ class Caller {
   std::string client_to_toggle() { return random_.between(0, 11) == 0 ? random_client() : ""; }
 
  private:
-  std::string lock() { return "lock" + std::to_string(random_.between(1, 3)); }
+  // Exclusive; shared; a semaphore: mostly.
+  std::string lock() { return kLocks[static_cast<std::size_t>(random_.between(0, 2))]; }
+
+  int kind_of(const std::string& lock) {
+    const bool usual = random_.between(0, 19) != 0;
+    return (lock == kLocks[2]) == usual ? kSemaphore : kLock;
+  }
+
+  std::string group_of(const std::string& lock) {
+    static const Argv groups{"", "r", "r", "r", "i1", std::string("i\0", 2)};
+    return lock == kLocks[0] ? "" : groups[static_cast<std::size_t>(random_.between(0, 5))];
+  }
+
+  std::int64_t delay() { return random_.between(0, 2) == 0 ? duration() : 0; }
 
   std::string random_client() {
     return std::string(1, static_cast<char>('A' + random_.between(0, 5)));
@@ -167,7 +188,24 @@ class Caller {
     request.queue = random_.between(0, 4) != 0;
     request.local_waiters = static_cast<int>(random_.between(0, 3));
     request.info = "info of " + request.client;
-    return call("acquire", {request.packed(), kInbox, request.info, request.group}, {lock()});
+    const std::string name = lock();
+    request.kind = kind_of(name);
+    request.delay = delay();
+    if (request.kind == kSemaphore) {
+      request.permits = random_.between(request.queue ? 1 : 0, 4);
+      request.limit = random_.between(0, 2) == 0 ? 0 : random_.between(3, 5) == 3 ? 3 : 4;
+    } else {
+      request.group = group_of(name);
+    }
+    return call("acquire", {request.packed(), kInbox, request.info, request.group}, {name});
+  }
+
+  Argv leave() {
+    const std::string name = lock();
+    const std::string packed = claim_and(random_client(), {highest()}) +
+                               std::string(1, static_cast<char>(kind_of(name))) +
+                               std::string(1, random_.between(0, 3) == 0 ? '\1' : '\0');
+    return call("leave", {packed, kInbox}, {name});
   }
 
   Argv renew() {
@@ -178,10 +216,13 @@ class Caller {
       request.client = random_client();
       request.epoch = epoch(request.client);
       request.lease = random_.between(0, 3) == 0 ? 0 : duration();
-      request.fence = fence_;
+      const std::string name = lock();
+      request.fence = fences_[name];
+      request.kind = kind_of(name);
+      request.group = random_.between(0, 3) == 0 ? group_of(name) : "";
       request.more = random_.between(0, 1) == 0 ? 0 : 8;
       request.holds = static_cast<int>(random_.between(1, 3));
-      locks.push_back(lock());
+      locks.push_back(name);
       args.push_back(request.packed());
     }
     return call("renew", args, locks);
@@ -203,6 +244,8 @@ class Caller {
         return {"HSET", keys[2], "no", "queue"};
       case 5:
         return {"SET", keys[3], "no waiters"};
+      case 10:
+        return {"HSET", keys[4], "no", "ends"};
       case 6:
         return {"CONFIG", "SET", "maxmemory", "1"};
       case 7:
@@ -210,15 +253,15 @@ class Caller {
       case 9:
         return {"CONFIG", "SET", "maxmemory", "0"};
       default:
-        return {"DEL", keys[static_cast<std::size_t>(random_.between(0, 3))]};
+        return {"DEL", keys[static_cast<std::size_t>(random_.between(0, 4))]};
     }
   }
 
  public:
   // The fence that renewals tell: of the record that was seen last.
-  void saw_record(const std::string& bytes) {
-    if (bytes.size() >= 107 && bytes[0] == 1) {
-      fence_ = unpack_record(bytes).fence;
+  void saw_record(const std::string& lock, const std::string& bytes) {
+    if (bytes.size() >= 123 && bytes[0] == 1) {
+      fences_[lock] = unpack_record(bytes).fence;
     }
   }
 
@@ -227,7 +270,7 @@ class Caller {
   std::map<std::string, std::string> sha1s_;
   std::map<std::string, std::int64_t> epochs_;
   std::int64_t now_us_ = 1'700'000'000'000'000;
-  std::int64_t fence_ = 0;
+  std::map<std::string, std::int64_t> fences_;  // by lock
 };
 
 class Differential : public testing::TestWithParam<Backend::Kind> {
@@ -241,7 +284,7 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
 
   void load_scripts(Caller& caller) {
     for (const Script* const script : {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
-                                       &scripts::kInspect, &scripts::kBreak}) {
+                                       &scripts::kInspect, &scripts::kBreak, &scripts::kLimit}) {
       const std::string body = body_with_clock(*script);
       const std::string sha1 = sim_.execute({"SCRIPT", "LOAD", body}).text;
       EXPECT_EQ(real_.execute({"SCRIPT", "LOAD", body}).text, sha1);
@@ -316,7 +359,9 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
         ADD_FAILURE() << "seed " << seed << ", call " << i;
         return;
       }
-      caller.saw_record(sim_.execute({"GET", keys_of("lock1")[0]}).text);
+      for (const std::string& lock : kLocks) {
+        caller.saw_record(lock, sim_.execute({"GET", keys_of(lock)[0]}).text);
+      }
     }
   }
 
