@@ -6,7 +6,7 @@
 # Debian 12's hiredis is too old and it has no Valkey. There, hiredis is rebuilt from Debian 13's
 # source package and Valkey's own packages come from bookworm-backports, both from the mirror that
 # apt uses already; apt's own lists and all other packages stay as they are.
-# The Redis and Valkey services are neither started nor enabled: the tests run their own servers.
+# The Redis, Valkey and PostgreSQL services are neither started nor enabled: the tests run their own servers.
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
@@ -14,9 +14,9 @@ packages=(
   g++ cmake ninja-build pkg-config git ca-certificates python3
   libuv1-dev libcli11-dev libgtest-dev libbenchmark-dev lua5.1 liblua5.1-0-dev
   lua-check clang libclang-rt-dev clang-tidy clang-format shellcheck abigail-tools valgrind
-  redis-server redis-sentinel libsqlite3-dev
+  redis-server redis-sentinel libsqlite3-dev postgresql python3-psycopg2
 )
-services=(redis-server redis-sentinel valkey-server valkey-sentinel)
+services=(redis-server redis-sentinel valkey-server valkey-sentinel postgresql)
 hiredis_minimum=1.0
 
 say() { printf 'dependencies: %s\n' "$*"; }
