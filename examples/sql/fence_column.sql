@@ -14,7 +14,7 @@
 CREATE TABLE orders (
   id BIGINT PRIMARY KEY,
   state TEXT NOT NULL,
-  fence BIGINT NOT NULL DEFAULT 0 -- less than any fence, which are greater than 0 and less than 2^53
+  fence BIGINT NOT NULL DEFAULT 0 -- of no holder yet; fences are greater, and less than 2^53
 );
 
 -- name: write

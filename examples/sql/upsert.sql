@@ -25,9 +25,9 @@ WHERE orders.fence <= excluded.fence;
 -- Why that is right in PostgreSQL at READ COMMITTED: of two first inserts one waits for the
 -- transaction of the other, finds its row and goes on with DO UPDATE. That locks the newest version
 -- of the row, also one too new for what the statement could see at its start, and looks at the
--- WHERE with that version. So there is no moment between the look and the write, and the second of two
--- holders always sees the fence of the first. (A SELECT and then an INSERT or UPDATE of your own
--- would leave such a moment.)
+-- WHERE with that version. So there is no moment between the look and the write, and the second of
+-- two holders always sees the fence of the first. (A SELECT and then an INSERT or UPDATE of your
+-- own would leave such a moment.)
 --
 -- At REPEATABLE READ and SERIALIZABLE a row that is newer than the transaction's snapshot ends it
 -- with SQLSTATE 40001 and nothing is written: repeat the transaction with the same fence.
