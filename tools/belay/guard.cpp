@@ -26,7 +26,7 @@ void Guard::run() {
     }
     check_deadline();
     stop_with_child();
-    poll_for(belay_client_fd(client_), signals_.fd(), timeout_ms());
+    poll_for({belay_client_fd(client_), signals_.fd()}, timeout_ms());
   }
   if (intervened() && child_.own_group()) {
     child_.send(SIGKILL);  // whom the child left behind in its group

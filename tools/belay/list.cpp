@@ -1,5 +1,4 @@
-// The tag of each submission is its name's index + 1. A name whose inspection fails is complained
-// of and left out; the first such failure gives the exit code.
+// The tag of each submission is its name's index + 1.
 #include "list.h"
 
 #include <algorithm>
@@ -12,60 +11,28 @@ namespace {
 
 constexpr std::size_t kMaxInFlight = 64;  // enough to hide the round trip, little for the server
 
-class Inspector {
- public:
-  Inspector(belay_client* client, const std::vector<std::string>& names)
-      : client_(client), names_(names), found_(names.size()) {}
+}  // namespace
 
-  InUse run();
-
- private:
-  void submit();
-  void fail(const std::string& name, std::int32_t status, const std::string& message);
-  void on_event(const belay_event* event);
-
-  belay_client* client_;
-  const std::vector<std::string>& names_;
-  std::vector<Members> found_;
-  std::size_t submitted_ = 0;
-  std::size_t in_flight_ = 0;
-  int exit_code_ = 0;
-};
-
-InUse Inspector::run() {
-  while (submitted_ < names_.size() || in_flight_ > 0) {
-    while (submitted_ < names_.size() && in_flight_ < kMaxInFlight) {
-      submit();
-    }
-    const Event event(in_flight_ > 0 ? belay_next(client_, -1) : nullptr);
-    if (event) {
-      on_event(event.get());
-    }
+Inspector::Inspector(belay_client* client, std::vector<std::string> names)
+    : client_(client), inspected_(names.size()) {
+  entries_.reserve(names.size());
+  for (std::string& name : names) {
+    entries_.push_back({std::move(name), {}});
   }
-  InUse result{{}, exit_code_};
-  for (std::size_t i = 0; i < names_.size(); i++) {
-    if (found_[i].holder || !found_[i].waiters.empty()) {
-      result.entries.push_back({names_[i], std::move(found_[i])});
-    }
-  }
-  return result;
 }
 
 void Inspector::submit() {
-  const std::string& name = names_[submitted_++];
-  const std::int32_t status =
-      belay_submit_inspect(client_, static_cast<std::int64_t>(submitted_), name.data(),
-                           static_cast<std::int64_t>(name.size()));
-  if (status == BELAY_OK) {
-    in_flight_++;
-  } else {
-    fail(name, status, belay_status_name(status));
+  while (submitted_ < entries_.size() && in_flight_ < kMaxInFlight) {
+    const std::string& name = entries_[submitted_++].name;
+    const std::int32_t status =
+        belay_submit_inspect(client_, static_cast<std::int64_t>(submitted_), name.data(),
+                             static_cast<std::int64_t>(name.size()));
+    if (status == BELAY_OK) {
+      in_flight_++;
+    } else {
+      failures_.push_back({name, status, belay_status_name(status)});
+    }
   }
-}
-
-void Inspector::fail(const std::string& name, std::int32_t status, const std::string& message) {
-  complain(in_quotes(name) + ": " + message);
-  exit_code_ = exit_code_ == 0 ? exit_code_of(status) : exit_code_;
 }
 
 void Inspector::on_event(const belay_event* event) {
@@ -76,15 +43,42 @@ void Inspector::on_event(const belay_event* event) {
   const auto index = static_cast<std::size_t>(belay_event_tag(event) - 1);
   const std::int32_t status = belay_event_status(event);
   if (status == BELAY_OK) {
-    found_[index] = read_members(event);
+    entries_[index].members = read_members(event);
+    inspected_[index] = true;
   } else {
-    fail(names_[index], status, reason(event));
+    failures_.push_back({entries_[index].name, status, reason(event)});
   }
 }
 
-}  // namespace
+std::vector<Entry> Inspector::take_entries() {
+  std::vector<Entry> taken;
+  for (std::size_t i = 0; i < entries_.size(); i++) {
+    if (inspected_[i]) {
+      taken.push_back(std::move(entries_[i]));
+    }
+  }
+  return taken;
+}
+
+bool in_use(const Entry& entry) {
+  return entry.members.holder || !entry.members.waiters.empty();
+}
 
 InUse inspect_all(belay_client* client, std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
-  return Inspector(client, names).run();
+  Inspector inspector(client, std::move(names));
+  inspector.submit();
+  while (!inspector.done()) {
+    if (const Event event{belay_next(client, -1)}) {
+      inspector.on_event(event.get());
+    }
+    inspector.submit();
+  }
+  InUse result{inspector.take_entries(), 0};
+  std::erase_if(result.entries, [](const Entry& entry) { return !in_use(entry); });
+  for (const Uninspected& failure : inspector.failures()) {
+    complain(in_quotes(failure.name) + ": " + failure.message);
+    result.exit_code = result.exit_code == 0 ? exit_code_of(failure.status) : result.exit_code;
+  }
+  return result;
 }

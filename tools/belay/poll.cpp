@@ -4,14 +4,17 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <limits>
+#include <vector>
 
-void poll_for(int client_fd, int signal_fd, std::int64_t timeout_ms) {
-  std::array<pollfd, 2> fds{{{client_fd, POLLIN, 0}, {signal_fd, POLLIN, 0}}};
+void poll_for(std::initializer_list<int> fds, std::int64_t timeout_ms) {
+  std::vector<pollfd> polled;
+  for (const int fd : fds) {
+    polled.push_back({fd, POLLIN, 0});
+  }
   constexpr std::int64_t kLongest = std::numeric_limits<int>::max();
-  poll(fds.data(), fds.size(),
+  poll(polled.data(), polled.size(),
        static_cast<int>(std::clamp<std::int64_t>(timeout_ms, -1, kLongest)));
 }
 

@@ -3,30 +3,14 @@
 #include "report.h"
 
 #include <algorithm>
-#include <array>
-#include <ctime>
+#include <cstdio>
 
-#include "json.h"
+#include "exit_codes.h"
 #include "text.h"
 
 namespace {
 
 constexpr std::size_t kWidestColumn = 48;  // a longer name or holder pushes the rest to the right
-
-// The local time `ms` ago.
-std::string time_ago(std::int64_t ms) {
-  const std::time_t then = std::time(nullptr) - ms / 1000;
-  std::tm parts{};
-  localtime_r(&then, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
-  return text.data();
-}
-
-std::string padded(const std::string& text, std::size_t columns) {
-  const std::size_t used = width(text);
-  return text + std::string(columns > used ? columns - used : 0, ' ');
-}
 
 std::string holder_column(const Entry& entry) {
   return entry.members.holder ? describe(*entry.members.holder) : "free";
@@ -36,30 +20,10 @@ std::size_t column_width(std::size_t so_far, const std::string& text) {
   return std::max(so_far, std::min(width(text), kWidestColumn));
 }
 
-void append_name(Json& json, const std::string& name) {
-  json.key("name").text(name);
-  if (!is_utf8(name)) {
-    json.key("name_hex").text(hex(name));
-  }
-}
-
 void append_client(Json& json, const Member& member) {
   json.key("client").text(member.client).key("label").text(member.label);
   json.key("host").text(member.host).key("pid").number(member.pid);
   json.key("since_ms").number(member.since_ms);
-}
-
-void append_holder(Json& json, const Members& members) {
-  json.key("holder");
-  if (!members.holder) {
-    json.null();
-    return;
-  }
-  const Member& holder = *members.holder;
-  append_client(json.open('{'), holder);
-  json.key("lease_ms").number(holder.lease_ms).key("fence").number(holder.fence);
-  json.key("holds").number(holder.holds).key("local_waiters").number(holder.local_waiters);
-  json.close('}');
 }
 
 std::string holder_text(const Member& holder) {
@@ -85,6 +49,15 @@ std::string queue_text(const Members& members) {
 }
 
 }  // namespace
+
+int print(const std::string& text, int exit_code) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written) {
+    complain("the output could not be written");
+  }
+  return written ? exit_code : kExitIoError;
+}
 
 std::string inspected_text(const std::string& name, const Members& members) {
   if (!members.holder && members.waiters.empty()) {
@@ -126,6 +99,26 @@ std::string broken_json(const std::string& name, const Members& parted) {
   append_holder(json, parted);
   json.close('}');
   return json.str();
+}
+
+void append_name(Json& json, const std::string& name) {
+  json.key("name").text(name);
+  if (!is_utf8(name)) {
+    json.key("name_hex").text(hex(name));
+  }
+}
+
+void append_holder(Json& json, const Members& members) {
+  json.key("holder");
+  if (!members.holder) {
+    json.null();
+    return;
+  }
+  const Member& holder = *members.holder;
+  append_client(json.open('{'), holder);
+  json.key("lease_ms").number(holder.lease_ms).key("fence").number(holder.fence);
+  json.key("holds").number(holder.holds).key("local_waiters").number(holder.local_waiters);
+  json.close('}');
 }
 
 std::string in_use_table(const std::vector<Entry>& entries) {

@@ -1,11 +1,12 @@
 // What inspect, ls and break print. JSON uses the words of the C API: the fields of
-// enum belay_member_field in lower case. Pure.
+// enum belay_member_field in lower case. Pure but for print().
 #ifndef BELAY_TOOLS_REPORT_H
 #define BELAY_TOOLS_REPORT_H
 
 #include <string>
 #include <vector>
 
+#include "json.h"
 #include "member.h"
 
 struct Entry {
@@ -13,6 +14,8 @@ struct Entry {
   Members members;
 };
 
+// Write to stdout. Returns `exit_code`, or after a complaint that of an output not written.
+int print(const std::string& text, int exit_code);
 // Several lines for people.
 std::string inspected_text(const std::string& name, const Members& members);
 // "orders:42: held by web-7 pid 4711 (billing) for 12 s, fence 17\n".
@@ -21,6 +24,10 @@ std::string holder_line(const std::string& name, const Members& members);
 std::string inspected_json(const std::string& name, const Members& members);
 // One object that says whether the name was taken from anybody, and from whom.
 std::string broken_json(const std::string& name, const Members& parted);
+// Members of an object: "name", and "name_hex" where that may mislead.
+void append_name(Json& json, const std::string& name);
+// A member of an object: "holder".
+void append_holder(Json& json, const Members& members);
 // A line each, in columns.
 std::string in_use_table(const std::vector<Entry>& entries);
 // An object each, as inspected_json.

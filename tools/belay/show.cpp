@@ -2,8 +2,6 @@
 // and signals end them as they end any program: nothing is held that would have to be released.
 #include "show.h"
 
-#include <cstdio>
-
 #include "exit_codes.h"
 #include "list.h"
 #include "member.h"
@@ -14,16 +12,6 @@ namespace {
 
 std::int64_t size_of(const std::string& name) {
   return static_cast<std::int64_t>(name.size());
-}
-
-// Writes to stdout; the exit code.
-int print(const std::string& text, int exit_code) {
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  if (!written) {
-    complain("the output could not be written");
-  }
-  return written ? exit_code : kExitIoError;
 }
 
 int fail(std::int32_t status, const belay_event* why) {

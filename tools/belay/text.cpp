@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 
 namespace {
 
@@ -134,8 +135,37 @@ std::string duration(std::int64_t ms) {
   return std::to_string(ms / 1000) + " s";
 }
 
+std::string short_duration(std::int64_t ms) {
+  if (ms < 60000) {
+    return std::to_string(ms / 1000) + "." + std::to_string(ms % 1000 / 100) + "s";
+  }
+  const std::size_t i = ms >= 86400000 ? 0 : ms >= 3600000 ? 1 : 2;
+  const std::string rest = std::to_string(ms % kUnits[i].ms / kUnits[i + 1].ms);
+  return std::to_string(ms / kUnits[i].ms) + kUnits[i].name[0] + (rest.size() < 2 ? "0" : "") +
+         rest + kUnits[i + 1].name[0];
+}
+
 std::string seconds(std::int64_t ms) {
   return std::to_string(ms / 1000) + "." + std::to_string(ms % 1000 / 100) + " s";
+}
+
+std::string padded(const std::string& text, std::size_t columns) {
+  const std::size_t used = width(text);
+  return text + std::string(columns > used ? columns - used : 0, ' ');
+}
+
+std::string padded_left(const std::string& text, std::size_t columns) {
+  const std::size_t used = width(text);
+  return std::string(columns > used ? columns - used : 0, ' ') + text;
+}
+
+std::string time_ago(std::int64_t ms) {
+  const std::time_t then = std::time(nullptr) - ms / 1000;
+  std::tm parts{};
+  localtime_r(&then, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
 }
 
 std::string counted(std::int64_t count, const char* noun) {

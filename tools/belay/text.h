@@ -1,5 +1,6 @@
 // Text for people: names of any bytes made printable, durations in words, and the one way in which
-// this program speaks on stderr. Pure but for complain(), which writes one line in one piece.
+// this program speaks on stderr. Pure but for complain(), which writes one line in one piece, and
+// time_ago(), which reads the clock.
 #ifndef BELAY_TOOLS_TEXT_H
 #define BELAY_TOOLS_TEXT_H
 
@@ -21,8 +22,15 @@ std::string cut_to_width(std::string_view text, std::size_t columns);
 std::size_t width(std::string_view text);
 // "12 s", "3 min 5 s", "2 h 3 min", "1 d 2 h".
 std::string duration(std::int64_t ms);
+// "25.1s", "3m05s", "2h03m", "1d02h": the same where room is scarce.
+std::string short_duration(std::int64_t ms);
 // "25.1 s".
 std::string seconds(std::int64_t ms);
+// Padded with blanks on the right, or on the left.
+std::string padded(const std::string& text, std::size_t columns);
+std::string padded_left(const std::string& text, std::size_t columns);
+// The local date and time of `ms` ago.
+std::string time_ago(std::int64_t ms);
 // "1 waiter", "2 waiters".
 std::string counted(std::int64_t count, const char* noun);
 // Write "belay: " and the message to stderr as one line.

@@ -69,7 +69,7 @@ Grant Wait::run() {
     belay_submit_ping(client_, kPingTag);
   }
   while (!done_) {
-    poll_for(belay_client_fd(client_), signals_.fd(), timeout_ms());
+    poll_for({belay_client_fd(client_), signals_.fd()}, timeout_ms());
     while (const auto signal = signals_.next()) {
       on_signal(signal->number);
     }
