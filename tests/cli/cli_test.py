@@ -7,12 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-from support import (BELAY, LIMIT, Belay, Server, Terminal, eventually, has_pending_signals,
-                     is_running, name_of, parse_lines, state_of)
+from support import (BELAY, LIMIT, CliTest, Server, eventually, has_pending_signals, is_running,
+                     parse_lines, state_of)
 
 FORWARDED = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1,
              signal.SIGUSR2]
@@ -33,97 +32,6 @@ os.write(1, b"up\\n")
 while True:
     time.sleep(1000)
 """
-
-
-class CliTest(unittest.TestCase):
-    server_arguments = ()
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server(*cls.server_arguments).start()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
-
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="belay-cli-")
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
-        self.name = self.id().rsplit(".", 1)[1]
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
-    def start(self, *arguments, url=None, **how):
-        process = Belay(*arguments, url=url or self.server.url(), **how)
-        self.addCleanup(process.close)
-        return process
-
-    def belay(self, *arguments, **how):
-        return self.start(*arguments, **how).finish()
-
-    def run_code(self, *arguments, **how):
-        return self.belay("run", *arguments, **how)[0]
-
-    def inspect(self, name=None):
-        code, out, err = self.belay("inspect", "--json", name or self.name)
-        self.assertEqual((code, err), (0, ""))
-        return parse_lines(out)[0]
-
-    def terminal(self, *command, env=None):
-        environment = {"PATH": os.environ["PATH"], "BELAY_URL": self.server.url(), "TERM": "dumb",
-                       "PS1": "ready> ", **(env or {})}
-        terminal = Terminal(command, environment)
-        self.addCleanup(terminal.close)
-        return terminal
-
-    def shell(self):
-        terminal = self.terminal("bash", "--norc", "--noprofile", "--noediting", "-i")
-        terminal.expect("ready> ")
-        return terminal
-
-    def await_held(self, name=None):
-        return eventually(lambda: self.inspect(name)["holder"], "the lock is held")
-
-    def await_waiters(self, count):
-        eventually(lambda: self.inspect()["waiters_total"] == count, f"{count} wait")
-
-    def await_file(self, name):
-        """The file's whole text, once it ends with a line end."""
-        def content():
-            if not os.path.exists(self.path(name)):
-                return None
-            with open(self.path(name), encoding="utf-8") as file:
-                text = file.read()
-            return text if text.endswith("\n") else None
-        return eventually(content, f"{name} is written")
-
-    def await_command(self, pid, program):
-        """The id of the command of belay `pid`, once it has become `program`."""
-        def child():
-            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-                children = file.read().split()
-            return int(children[0]) if children and name_of(children[0]) == program else None
-        return eventually(child, f"{program} runs")
-
-    def hold(self, *options):
-        """A belay that holds the lock until its stdin ends."""
-        holder = self.start("run", *options, self.name, "--", "cat", stdin=subprocess.PIPE)
-        self.await_held()
-        return holder
-
-    def let_go(self, holder):
-        code, _, _ = holder.finish()
-        self.assertEqual(code, 0)
-
-    def script(self, text):
-        """A script that may write to files beside it. Not for dash: that drops a signal which comes
-        while it starts a process (vfork), trapped or not."""
-        path = self.path("script")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"cd '{self.directory}'\n{text}\n")
-        return ["bash", path]
 
 
 class RunPassesOn(CliTest):
@@ -239,7 +147,9 @@ class RunSaysNo(CliTest):
                           ["run", "--prefix", "{", "x", *TRUE],
                           ["run", "--password-file", "/nonexistent", "x", *TRUE],
                           ["inspect"], ["inspect", "a", "b"], ["ls"], ["ls", "--limit", "0", "*"],
-                          ["break", "--fence", "0", "x"], ["inspect", ""]):
+                          ["break", "--fence", "0", "x"], ["inspect", ""], ["top", "a", "b"],
+                          ["top", "--interval", "0.09"], ["top", "--limit", "0"],
+                          ["top", "--count", "0"], ["top", "--sort", "name"]):
             self.assert_usage(*arguments)
 
     def test_to_a_second_name(self):
@@ -605,7 +515,7 @@ class WithoutAServer(CliTest):
     def test_everything_with_a_limit_exits_with_69_after_the_request_timeout(self):
         processes = [self.start(*arguments) for arguments in (
             ["run", "-n", "x", *TRUE], ["run", "-w", "60", "x", *TRUE], ["inspect", "x"],
-            ["ls", "*"], ["break", "x"])]
+            ["ls", "*"], ["break", "x"], ["top"], ["top", "--json"])]
         for process in processes:
             code, out, err = process.finish()
             self.assertEqual((code, out), (69, ""))
@@ -627,7 +537,7 @@ class WithAPassword(CliTest):
 
     def test_a_wrong_one_exits_with_69_at_once_and_is_not_repeated(self):
         for arguments in (["run", "x", *TRUE], ["run", "-n", "x", *TRUE], ["inspect", "x"],
-                          ["ls", "*"], ["break", "x"]):
+                          ["ls", "*"], ["break", "x"], ["top"]):
             for url in (self.url("hunter2"), self.server.url()):
                 code, out, err = self.belay(*arguments, url=url)
                 self.assertEqual((code, out), (69, ""), arguments)
@@ -781,7 +691,7 @@ class ShowsLocks(CliTest):
 class Help(CliTest):
     def test_fits_one_screen(self):
         for arguments in (["--help"], ["run", "--help"], ["inspect", "-h"], ["ls", "--help"],
-                          ["break", "--help"]):
+                          ["break", "--help"], ["top", "--help"]):
             code, out, err = self.belay(*arguments)
             self.assertEqual((code, err), (0, ""))
             self.assertLessEqual(len(out.splitlines()), 24)

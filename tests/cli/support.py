@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 import termios
 import time
+import unittest
 
 BELAY = os.environ.get("BELAY_BIN", "belay")
 SERVER = os.environ.get("BELAY_TEST_SERVER", "redis-server")
@@ -94,16 +95,29 @@ class Server:
             raise
         return self
 
+    def command(self, *words):
+        """The first line of the reply."""
+        parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self.socket)
+            connection.sendall(b"*%d\r\n" % len(parts) +
+                               b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts))
+            with connection.makefile("rb") as replies:
+                return replies.readline().decode().strip()
+
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)
 
     def proceed(self):
         self.process.send_signal(signal.SIGCONT)
 
-    def stop(self):
+    def kill(self):
         if self.process:
             self.process.kill()
             self.process.wait()
+
+    def stop(self):
+        self.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -147,7 +161,16 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.execvpe(command[0], command, env)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+        self.resize(24, 200)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def takes_lines(self):
+        """Whether the terminal is as a shell leaves it: whole lines, echoed; ^S and ^Q."""
+        modes = termios.tcgetattr(self.fd)
+        return (modes[3] & termios.ICANON != 0 and modes[3] & termios.ECHO != 0 and
+                modes[0] & termios.IXON != 0)
 
     def type(self, text):
         os.write(self.fd, text.encode())
@@ -195,6 +218,97 @@ class Terminal:
         except AssertionError:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
+
+
+class CliTest(unittest.TestCase):
+    server_arguments = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(*cls.server_arguments).start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="belay-cli-")
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        self.name = self.id().rsplit(".", 1)[1]
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def start(self, *arguments, url=None, **how):
+        process = Belay(*arguments, url=url or self.server.url(), **how)
+        self.addCleanup(process.close)
+        return process
+
+    def belay(self, *arguments, **how):
+        return self.start(*arguments, **how).finish()
+
+    def run_code(self, *arguments, **how):
+        return self.belay("run", *arguments, **how)[0]
+
+    def inspect(self, name=None):
+        code, out, err = self.belay("inspect", "--json", name or self.name)
+        self.assertEqual((code, err), (0, ""))
+        return parse_lines(out)[0]
+
+    def terminal(self, *command, env=None):
+        environment = {"PATH": os.environ["PATH"], "BELAY_URL": self.server.url(), "TERM": "dumb",
+                       "PS1": "ready> ", **(env or {})}
+        terminal = Terminal(command, environment)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def shell(self):
+        terminal = self.terminal("bash", "--norc", "--noprofile", "--noediting", "-i")
+        terminal.expect("ready> ")
+        return terminal
+
+    def await_held(self, name=None):
+        return eventually(lambda: self.inspect(name)["holder"], "the lock is held")
+
+    def await_waiters(self, count):
+        eventually(lambda: self.inspect()["waiters_total"] == count, f"{count} wait")
+
+    def await_file(self, name):
+        """The file's whole text, once it ends with a line end."""
+        def content():
+            if not os.path.exists(self.path(name)):
+                return None
+            with open(self.path(name), encoding="utf-8") as file:
+                text = file.read()
+            return text if text.endswith("\n") else None
+        return eventually(content, f"{name} is written")
+
+    def await_command(self, pid, program):
+        """The id of the command of belay `pid`, once it has become `program`."""
+        def child():
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+                children = file.read().split()
+            return int(children[0]) if children and name_of(children[0]) == program else None
+        return eventually(child, f"{program} runs")
+
+    def hold(self, *options):
+        """A belay that holds the lock until its stdin ends."""
+        holder = self.start("run", *options, self.name, "--", "cat", stdin=subprocess.PIPE)
+        self.await_held()
+        return holder
+
+    def let_go(self, holder):
+        code, _, _ = holder.finish()
+        self.assertEqual(code, 0)
+
+    def script(self, text):
+        """A script that may write to files beside it. Not for dash: that drops a signal which comes
+        while it starts a process (vfork), trapped or not."""
+        path = self.path("script")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"cd '{self.directory}'\n{text}\n")
+        return ["bash", path]
 
 
 def parse_lines(text):

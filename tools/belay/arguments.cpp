@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kMostSeconds = 1e9;
 constexpr std::int64_t kLargestId = (std::int64_t{1} << 53) - 1;
+constexpr std::int64_t kShortestIntervalMs = 100;  // shorter ones would be a load of their own
 
 // Fractions are fine; what is more than nothing is at least a millisecond.
 std::int64_t to_ms(const std::string& option, const std::string& text) {
@@ -161,4 +162,27 @@ std::variant<int, ShowOptions> parse_break(std::vector<std::string> arguments) {
   ShowOptions options;
   app.add_option("--fence", options.fence)->check(CLI::Range(std::int64_t{1}, kLargestId));
   return parse_show(app, options, std::move(arguments), kBreakHelp, "NAME");
+}
+
+std::variant<int, TopOptions> parse_top(std::vector<std::string> arguments) {
+  CLI::App app("", "belay top");
+  TopOptions options;
+  std::string order = "waiters";
+  app.add_option("PATTERN", options.pattern);
+  add_seconds(app, "--interval", "--interval", options.interval_ms);
+  app.add_option("--limit", options.limit)->check(CLI::Range(1, 10000));
+  app.add_option("--count", options.count)->check(CLI::Range(std::int64_t{1}, kLargestId));
+  app.add_option("--sort", order)->check(CLI::IsMember({"waiters", "held", "changes"}));
+  app.add_flag("--json", options.json);
+  add_server_options(app, options.server);
+  if (const auto code = parse(app, std::move(arguments), kTopHelp)) {
+    return *code;
+  }
+  if (options.interval_ms < kShortestIntervalMs) {
+    return complain_of_usage(app, "--interval: at least 0.1 seconds");
+  }
+  options.order = order == "waiters" ? Order::kWaiters
+                  : order == "held"  ? Order::kHeld
+                                     : Order::kChanges;
+  return options;
 }

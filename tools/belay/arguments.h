@@ -9,10 +9,12 @@
 
 #include "run.h"
 #include "show.h"
+#include "top.h"
 
 std::variant<int, RunOptions> parse_run(std::vector<std::string> arguments);
 std::variant<int, ShowOptions> parse_inspect(std::vector<std::string> arguments);
 std::variant<int, ShowOptions> parse_list(std::vector<std::string> arguments);
 std::variant<int, ShowOptions> parse_break(std::vector<std::string> arguments);
+std::variant<int, TopOptions> parse_top(std::vector<std::string> arguments);
 
 #endif

@@ -9,7 +9,8 @@ constexpr char kMainHelp[] =
   belay inspect [OPTION...] NAME                  who holds NAME, who waits
   belay ls [OPTION...] PATTERN                    the names in use, by glob
   belay break [OPTION...] NAME                    take NAME from its holder
-  belay run|inspect|ls|break --help               more about each
+  belay top [OPTION...] [PATTERN]                 a live view of all of them
+  belay run|inspect|ls|break|top --help           more about each
   belay --version
 
 The server: --url, else $BELAY_URL, else redis://localhost:6379
@@ -73,6 +74,29 @@ broken: NAME was free, changed hands meanwhile, or has another fence.
   --fence N     only if the holder's fence is N
   --json        {"name", "broken", "holder"}; holder as of belay inspect --json
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+)";
+
+constexpr char kTopHelp[] = R"(belay top [OPTION...] [PATTERN]
+Shows again and again which names (of those that match the glob PATTERN) are in
+use: on a terminal a screen, left by q or ^C, sorted by w waiters, h held for or
+c changes; elsewhere a block of lines each time.
+  --interval SECONDS   between two looks (default 2, at least 0.1)
+  --limit N     names inspected at a look (default 200). Of more, half are those
+                with the most waiters so far, the rest are taken in turn
+  --count N     end after N looks
+  --sort waiters|held|changes
+  --json        an object a look: {"time_ms", "names_total", "names_inspected",
+                "changes", "since_last_ms", "names"}; names are {"name",
+                "holder" as of belay inspect --json, "waiters_total",
+                "longest_wait_ms", "changes_per_s"}; "error" is there when
+                something could not be read, and alone when nothing could
+  --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+HOLDER is label@host:pid, LEASE what is left of it, LONGEST the longest wait.
+CHANGES/S are the changes of holder that were seen, per second, over the last
+ten looks at the name. It has had that many grants, or more: between two looks
+one change is seen at most. A shorter --interval sees more.
+An unreachable server is waited for; but without a terminal, where it cannot be
+reached at the first look, belay exits with 69.
 )";
 
 #endif

@@ -3,6 +3,9 @@
 // terminal as it is.
 #include "json.h"
 
+#include <array>
+#include <cstdio>
+
 #include "text.h"
 
 namespace {
@@ -47,6 +50,14 @@ Json& Json::text(std::string_view bytes) {
 Json& Json::number(std::int64_t value) {
   separate();
   out_ += std::to_string(value);
+  return *this;
+}
+
+Json& Json::decimal(double value) {
+  separate();
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3f", value);
+  out_ += text.data();
   return *this;
 }
 

@@ -15,6 +15,7 @@ class Json {
   Json& key(std::string_view name);
   Json& text(std::string_view bytes);
   Json& number(std::int64_t value);
+  Json& decimal(double value);  // three places
   Json& boolean(bool value);
   Json& null();
 

@@ -45,6 +45,9 @@ int dispatch(const std::string& verb, std::vector<std::string> arguments) {
   if (verb == "break") {
     return act(parse_break(std::move(arguments)), break_lock);
   }
+  if (verb == "top") {
+    return act(parse_top(std::move(arguments)), top);
+  }
   if (verb == "--help" || verb == "-h") {
     std::fputs(kMainHelp, stdout);
     return kExitOk;

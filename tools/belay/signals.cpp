@@ -30,11 +30,11 @@ Signals::~Signals() {
 }
 
 void Signals::watch_job_control() {
-  for (const int signal : {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT}) {
-    watch(signal);
-  }
-  pthread_sigmask(SIG_BLOCK, &watched_, nullptr);
-  signalfd(fd_, &watched_, 0);
+  watch_also({SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT});
+}
+
+void Signals::watch_window() {
+  watch_also({SIGWINCH});
 }
 
 std::optional<Signals::Arrived> Signals::next() const {
@@ -67,4 +67,12 @@ void Signals::watch(int signal) {
   if (current.sa_handler != SIG_IGN) {
     sigaddset(&watched_, signal);
   }
+}
+
+void Signals::watch_also(std::initializer_list<int> signals) {
+  for (const int signal : signals) {
+    watch(signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &watched_, nullptr);
+  signalfd(fd_, &watched_, 0);
 }

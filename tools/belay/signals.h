@@ -6,6 +6,7 @@
 #define BELAY_TOOLS_SIGNALS_H
 
 #include <csignal>
+#include <initializer_list>
 #include <optional>
 
 class Signals {
@@ -25,6 +26,8 @@ class Signals {
 
   // Watch the signals of job control also, from now on.
   void watch_job_control();
+  // Watch for a new size of the terminal's window also, from now on.
+  void watch_window();
   // The next signal that has arrived, without waiting.
   [[nodiscard]] std::optional<Arrived> next() const;
 
@@ -38,6 +41,7 @@ class Signals {
 
  private:
   void watch(int signal);
+  void watch_also(std::initializer_list<int> signals);
 
   int fd_ = -1;
   sigset_t watched_{};
