@@ -67,6 +67,12 @@ class RunPassesOn(CliTest):
         code, out, _ = self.belay("run", "--", "-n", "--", "printenv", "BELAY_NAME")
         self.assertEqual((code, out), (0, "-n\n"))
 
+    def test_a_name_that_looks_like_a_list(self):
+        for name in ("[a,b]", "{}", "-", "a,b"):
+            for separator in ([], ["--"]):
+                code, out, _ = self.belay("run", name, *separator, "printenv", "BELAY_NAME")
+                self.assertEqual((code, out), (0, name + "\n"))
+
     def test_name_and_fence_in_the_environment(self):
         code, out, _ = self.belay("run", self.name, "--", "sh", "-c",
                                   "echo $BELAY_NAME $BELAY_FENCE $BELAY_FENCES $OTHER",
@@ -141,6 +147,8 @@ class RunSaysNo(CliTest):
                           ["run", "-w", "soon", "x", *TRUE], ["run", "-w", "-1", "x", *TRUE],
                           ["run", "-w", "nan", "x", *TRUE], ["run", "-n", "-w", "1", "x", *TRUE],
                           ["run", "-E", "256", "x", *TRUE], ["run", "x", "-c", "true", *TRUE],
+                          ["run", *TRUE], ["run", "--", *TRUE], ["run", "-c", "true"],
+                          ["run", "x", "-c", "true", "--bogus", "--"],
                           ["run", "", *TRUE], ["run", "x" * 1025, *TRUE],
                           ["run", "--lease", "0.01", "x", *TRUE],
                           ["run", "--url", "http://x", "x", *TRUE],
@@ -152,8 +160,10 @@ class RunSaysNo(CliTest):
                           ["top", "--count", "0"], ["top", "--sort", "name"]):
             self.assert_usage(*arguments)
 
-    def test_to_a_second_name(self):
-        self.assertIn("'b'", self.assert_usage("run", "a", "b", *TRUE))
+    def test_to_a_second_name_in_the_words_of_the_library(self):
+        for arguments in (["a", "b", *TRUE], ["--", "a", "b", *TRUE], ["a", "b", "-n", *TRUE],
+                          ["a", "-n", "b", *TRUE], ["a", "b", "-c", "true", "--"]):
+            self.assertIn("a second name was added, 'b'", self.assert_usage("run", *arguments))
 
     def test_with_127_to_a_command_that_is_not_there_and_holds_nothing(self):
         code, out, err = self.belay("run", self.name, "--", "/nonexistent/command")

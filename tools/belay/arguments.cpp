@@ -77,26 +77,62 @@ std::variant<int, ShowOptions> parse_show(CLI::App& app, ShowOptions& options,
   return options;
 }
 
-// The command is what CLI11 has left. An error's text, or "".
-std::string take_command(std::vector<std::string> rest, const std::string& shell_text,
-                         RunOptions& options) {
-  const bool separated = !rest.empty() && rest[0] == "--";
-  if (!separated && !rest.empty() && rest[0][0] == '-') {
-    return "unknown option " + in_quotes(rest[0]);
+// Of CLI11, the names are no option with many values, as that would take a name such as [a,b] for a
+// list. Where a "--" stands, they are what it does not know before that; else NAME is an option
+// with one value and CLI11 stops after it.
+struct RunWords {
+  std::vector<std::string> before;  // of the "--" that ends the options, without these
+  std::vector<std::string> after;
+  bool separated = false;
+};
+
+RunWords split(std::vector<std::string> arguments) {
+  RunWords words;
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  words.separated = separator != arguments.end();
+  if (words.separated) {
+    words.after.assign(separator + 1, arguments.end());
   }
-  if (options.name.empty()) {
+  words.before.assign(arguments.begin(), separator);
+  return words;
+}
+
+// NAME... -- COMMAND, or NAME COMMAND.
+void take_names_and_command(std::vector<std::string> words, RunOptions& options) {
+  auto separator = std::find(words.begin(), words.end(), "--");
+  if (separator == words.end() && !words.empty()) {
+    separator = words.begin() + 1;
+  }
+  options.names.assign(words.begin(), separator);
+  options.command.assign(separator, words.end());
+}
+
+// What CLI11 has left becomes names and command. An error's text, or "".
+std::string take_rest(std::vector<std::string> rest, RunWords words, const std::string& shell_text,
+                      RunOptions& options) {
+  const auto unknown = std::find_if(rest.begin(), rest.end(), [](const std::string& word) {
+    return word.size() > 1 && word[0] == '-';
+  });
+  if (unknown != rest.end() && (words.separated || unknown == rest.begin())) {
+    return "unknown option " + in_quotes(*unknown);
+  }
+  if (!words.separated) {
+    options.command = std::move(rest);
+  } else if (rest.empty()) {
+    take_names_and_command(std::move(words.after), options);
+  } else {
+    options.names = std::move(rest);
+    options.command = std::move(words.after);
+  }
+  while (words.separated && !options.command.empty() && options.command[0] == "--") {
+    options.command.erase(options.command.begin());
+  }
+  if (options.names.empty()) {
     return "no NAME was given";
   }
-  if (!separated && std::find(rest.begin(), rest.end(), "--") != rest.end()) {
-    return "only one NAME can be locked, " + in_quotes(rest[0]) + " is a second one before '--'";
+  if (shell_text.empty() == options.command.empty()) {
+    return shell_text.empty() ? "no COMMAND was given" : "-c and a COMMAND exclude each other";
   }
-  while (separated && !rest.empty() && rest[0] == "--") {
-    rest.erase(rest.begin());
-  }
-  if (shell_text.empty() == rest.empty()) {
-    return rest.empty() ? "no COMMAND was given" : "-c and a COMMAND exclude each other";
-  }
-  options.command = std::move(rest);
   return "";
 }
 
@@ -129,12 +165,18 @@ std::variant<int, RunOptions> parse_run(std::vector<std::string> arguments) {
   std::string shell_text;
   add_run_options(app, options);
   app.add_option("-c,--command", shell_text);
-  app.add_option("NAME", options.name);
-  app.prefix_command();
-  if (const auto code = parse(app, std::move(arguments), kRunHelp)) {
+  RunWords words = split(std::move(arguments));
+  if (words.separated) {
+    app.allow_extras();
+  } else {
+    app.add_option_function<std::string>(
+        "NAME", [&options](const std::string& name) { options.names = {name}; });
+    app.prefix_command();
+  }
+  if (const auto code = parse(app, std::move(words.before), kRunHelp)) {
     return *code;
   }
-  const std::string error = take_command(app.remaining(), shell_text, options);
+  const std::string error = take_rest(app.remaining(), std::move(words), shell_text, options);
   if (!error.empty()) {
     return complain_of_usage(app, error);
   }

@@ -79,7 +79,7 @@ void Guard::tell_to_stop(std::int64_t remaining_ms) {
   told_ = true;
   child_.send(SIGTERM);
   child_.send(SIGCONT);  // a stopped child could not react
-  complain(in_quotes(options_.name) + " is at risk" + (why_.empty() ? "" : ": " + why_) +
+  complain(in_words(options_.names) + " is at risk" + (why_.empty() ? "" : ": " + why_) +
            "; the command was told to stop within " + seconds(remaining_ms));
 }
 
@@ -92,7 +92,7 @@ void Guard::kill_child() {
     child_.send(SIGTERM);
   }
   child_.send(SIGKILL);
-  complain(in_quotes(options_.name) + " was lost" + (why_.empty() ? "" : ": " + why_) +
+  complain(in_words(options_.names) + " was lost" + (why_.empty() ? "" : ": " + why_) +
            "; the command was killed");
 }
 

@@ -34,9 +34,14 @@ bool sets_any(std::string_view entry, const std::vector<std::string>& settings) 
 }
 
 // The inherited environment, with ours in place of an outer belay's.
-std::vector<std::string> child_environment(const std::string& name, std::int64_t fence) {
-  std::vector<std::string> result = {"BELAY_NAME=" + name, "BELAY_FENCE=" + std::to_string(fence),
-                                     "BELAY_FENCES=" + std::to_string(fence)};
+std::vector<std::string> child_environment(const std::vector<std::string>& names,
+                                           const std::vector<std::int64_t>& fences) {
+  std::string all;
+  for (const std::int64_t fence : fences) {
+    all += (all.empty() ? "" : " ") + std::to_string(fence);
+  }
+  std::vector<std::string> result = {
+      "BELAY_NAME=" + names[0], "BELAY_FENCE=" + std::to_string(fences[0]), "BELAY_FENCES=" + all};
   const std::vector<std::string> ours = result;
   for (char** entry = environ; *entry != nullptr; entry++) {
     if (!sets_any(*entry, ours)) {
@@ -56,11 +61,11 @@ int release(belay_client* client, std::int64_t hold, const RunOptions& options, 
     return kExitLost;
   }
   if (status == BELAY_LOST) {
-    complain(in_quotes(options.name) + " was lost: " + reason(why.get()));
+    complain(in_words(options.names) + " was lost: " + reason(why.get()));
     return kExitLost;
   }
   if (status != BELAY_OK) {
-    complain(in_quotes(options.name) +
+    complain(in_words(options.names) +
              " could not be released and is free when its lease ends: " + reason(why.get()));
   }
   return exit_code;
@@ -68,7 +73,7 @@ int release(belay_client* client, std::int64_t hold, const RunOptions& options, 
 
 int run_command(belay_client* client, Signals& signals, const RunOptions& options,
                 const Grant& grant) {
-  const Command command{options.command, child_environment(options.name, grant.fence),
+  const Command command{options.command, child_environment(options.names, grant.fences),
                         isatty(STDIN_FILENO) != 1};
   Child child;
   if (belay_hold_remaining_ms(client, grant.hold) <= 0) {  // belay was stopped at this moment
@@ -89,6 +94,11 @@ int run_command(belay_client* client, Signals& signals, const RunOptions& option
 }
 
 }  // namespace
+
+std::string in_words(const std::vector<std::string>& names) {
+  const std::size_t more = names.size() - 1;
+  return in_quotes(names[0]) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+}
 
 int run(RunOptions options) {
   Signals signals;

@@ -11,7 +11,7 @@
 
 struct RunOptions {
   ServerOptions server;
-  std::string name;
+  std::vector<std::string> names;
   std::vector<std::string> command;
   std::int64_t wait_ms = -1;  // -1: without limit; 0: one try
   std::int64_t kill_after_ms = 5000;
@@ -19,6 +19,8 @@ struct RunOptions {
   bool verbose = false;
 };
 
+// "'a'", or "'a' and 2 more".
+std::string in_words(const std::vector<std::string>& names);
 // Returns the program's exit code.
 int run(RunOptions options);
 

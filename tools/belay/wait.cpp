@@ -30,12 +30,13 @@ std::string host_name() {
   return name.data();
 }
 
+bool is_us(const Member& member) {
+  return member.pid == getpid() && member.host == host_name();
+}
+
 // How many waiters stand before this process; -1 where it is not among them.
 std::int64_t waiters_before_us(const Members& members) {
-  const std::string host = host_name();
-  const auto us = std::find_if(
-      members.waiters.begin(), members.waiters.end(),
-      [&host](const Member& member) { return member.pid == getpid() && member.host == host; });
+  const auto us = std::find_if(members.waiters.begin(), members.waiters.end(), is_us);
   return us == members.waiters.end() ? -1 : us - members.waiters.begin();
 }
 
@@ -85,8 +86,9 @@ Grant Wait::run() {
 
 bool Wait::submit() {
   const Request request(belay_request_new(BELAY_LOCK));
-  belay_request_add_name(request.get(), options_.name.data(),
-                         static_cast<std::int64_t>(options_.name.size()));
+  for (const std::string& name : options_.names) {
+    belay_request_add_name(request.get(), name.data(), static_cast<std::int64_t>(name.size()));
+  }
   const std::int64_t waited_ms = now_ms() - started_ms_;
   const std::int64_t wait_ms =
       options_.wait_ms < 0 ? -1 : std::max<std::int64_t>(0, options_.wait_ms - waited_ms);
@@ -115,7 +117,7 @@ void Wait::on_signal(int signal) {
   cancelled_by_ = signal;
   if (grant_.hold != 0) {
     belay_release(client_, grant_.hold);
-    grant_ = {0, 0, kExitSignal + signal};
+    grant_ = {0, {}, kExitSignal + signal};
     done_ = true;
   }
   belay_cancel(client_, kAcquireTag);
@@ -141,7 +143,10 @@ void Wait::on_acquired(const belay_event* event) {
   const std::int32_t status = belay_event_status(event);
   if (cancelled_by_ == 0 && status == BELAY_OK) {
     grant_.hold = belay_event_hold(event);
-    grant_.fence = belay_event_fence(event, 0);
+    grant_.fences.clear();
+    for (std::size_t i = 0; i < options_.names.size(); i++) {
+      grant_.fences.push_back(belay_event_fence(event, static_cast<std::int32_t>(i)));
+    }
     return;
   }
   done_ = true;
@@ -149,7 +154,7 @@ void Wait::on_acquired(const belay_event* event) {
     grant_.exit_code = kExitSignal + cancelled_by_;  // a grant that came first ends with the client
   } else if (exit_code_of(status) == kExitConflict) {
     grant_.exit_code = options_.conflict_code;
-    tell_if_verbose(in_quotes(options_.name) + " is in use, waited ");
+    tell_if_verbose(in_words(options_.names) + " is in use, waited ");
   } else {
     grant_.exit_code = exit_code_of(status);
     tell(reason(event));
@@ -170,8 +175,8 @@ void Wait::settle() {
     done_ = !submit();
   } else if (remaining_ms >= settled_ms_) {
     done_ = true;
-    tell_if_verbose("got " + in_quotes(options_.name) + ", fence " + std::to_string(grant_.fence) +
-                    ", after ");
+    tell_if_verbose("got " + in_words(options_.names) + ", fence " +
+                    std::to_string(grant_.fences[0]) + ", after ");
   }
 }
 
@@ -181,10 +186,14 @@ void Wait::on_inspected(const belay_event* event) {
   if (done_) {
     return;
   }
-  if (belay_event_status(event) == BELAY_OK) {
-    line_.show(waiting_line(options_.name, read_members(event)));
-  } else {
+  if (belay_event_status(event) != BELAY_OK) {
     note_unreachable(event);
+    return;
+  }
+  const Members members = read_members(event);
+  const bool keeps_us = members.holder && !is_us(*members.holder);
+  if (keeps_us || options_.names.size() == 1) {
+    line_.show(waiting_line(options_.names[inspected_], members));
   }
 }
 
@@ -192,8 +201,10 @@ void Wait::inspect_if_due() {
   if (done_ || grant_.hold != 0 || timeout_ms() != 0) {
     return;
   }
-  const auto size = static_cast<std::int64_t>(options_.name.size());
-  inspecting_ = belay_submit_inspect(client_, kInspectTag, options_.name.data(), size) == BELAY_OK;
+  inspected_ = (inspected_ + 1) % options_.names.size();
+  const std::string& name = options_.names[inspected_];
+  inspecting_ = belay_submit_inspect(client_, kInspectTag, name.data(),
+                                     static_cast<std::int64_t>(name.size())) == BELAY_OK;
   next_inspect_ms_ = now_ms() + kInspectEveryMs;
 }
 

@@ -3,17 +3,19 @@
 #ifndef BELAY_TOOLS_WAIT_H
 #define BELAY_TOOLS_WAIT_H
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "run.h"
 #include "signals.h"
 #include "status_line.h"
 
 struct Grant {
-  std::int64_t hold = 0;  // 0: not granted
-  std::int64_t fence = 0;
-  int exit_code = 0;  // where not granted
+  std::int64_t hold = 0;             // 0: not granted
+  std::vector<std::int64_t> fences;  // one a name, in the order of the names
+  int exit_code = 0;                 // where not granted
 };
 
 class Wait {
@@ -44,6 +46,7 @@ class Wait {
   std::int64_t settled_ms_;  // a hold with that much left is more than a moment's
   std::int64_t started_ms_;
   std::int64_t next_inspect_ms_;
+  std::size_t inspected_ = 0;  // of several names, one after the other
   bool done_ = false;
   bool inspecting_ = false;
   bool said_unreachable_ = false;
