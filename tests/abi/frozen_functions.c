@@ -31,6 +31,11 @@ belay_request* belay_request_new(int32_t primitive);
 void belay_request_free(belay_request* request);
 const char* belay_request_error(const belay_request* request);
 int32_t belay_request_add_name(belay_request* request, const char* name, int64_t name_size);
+int32_t belay_request_add_shared_name(belay_request* request, const char* name, int64_t name_size);
+int32_t belay_request_set_identity(belay_request* request, const char* identity,
+                                   int64_t identity_size);
+int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64_t limit);
+int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms);
 int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms);
 int32_t belay_request_set_owner(belay_request* request, int64_t owner);
 int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t max_hold_ms);
@@ -42,6 +47,7 @@ int64_t belay_acquire(belay_client* client, belay_request* request, int64_t wait
 int32_t belay_release(belay_client* client, int64_t hold);
 int32_t belay_release_why(belay_client* client, int64_t hold, belay_event** why);
 int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms, belay_event** why);
+int32_t belay_downgrade(belay_client* client, int64_t hold, belay_event** why);
 int32_t belay_verify(belay_client* client, int64_t hold, belay_event** why);
 int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
                       belay_event** result);
@@ -52,6 +58,7 @@ int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* r
                              int64_t wait_ms);
 int32_t belay_submit_release(belay_client* client, int64_t tag, int64_t hold);
 int32_t belay_submit_extend(belay_client* client, int64_t tag, int64_t hold, int64_t lease_ms);
+int32_t belay_submit_downgrade(belay_client* client, int64_t tag, int64_t hold);
 int32_t belay_submit_verify(belay_client* client, int64_t tag, int64_t hold);
 int32_t belay_submit_inspect(belay_client* client, int64_t tag, const char* name,
                              int64_t name_size);
@@ -72,6 +79,7 @@ int32_t belay_event_status(const belay_event* event);
 int64_t belay_event_hold(const belay_event* event);
 int64_t belay_event_fence(const belay_event* event, int32_t index);
 int64_t belay_event_remaining_ms(const belay_event* event);
+int64_t belay_event_permits(const belay_event* event);
 int64_t belay_event_in_doubt_ms(const belay_event* event);
 const char* belay_event_message(const belay_event* event);
 int32_t belay_event_member_count(const belay_event* event);
