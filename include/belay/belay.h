@@ -95,7 +95,7 @@ enum belay_status {
   BELAY_CANCELLED = 61,
   BELAY_CLOSED = 62,
   BELAY_FORKED = 63,
-  BELAY_STALE_FENCE = 64 /* a later fence has been seen */
+  BELAY_STALE_FENCE = 64 /* a write came after one with a newer fence */
 };
 
 enum belay_class {
@@ -295,6 +295,28 @@ BELAY_API int32_t belay_break(belay_client* client, const char* name, int64_t na
 BELAY_API int32_t belay_list(belay_client* client, const char* pattern, int64_t limit,
                              belay_event** result);
 
+/* Write one key under a fence: perform one Redis command on `key`, any key of yours, unless a newer
+ * fence has been seen for that key. So a holder that lost its lock without knowing it spoils
+ * nothing that a later holder has written. Every writer of the key has to write it so.
+ *
+ *   const char *argv[] = {"SET", "paid", "PX", "60000"};
+ *   int64_t fence = belay_hold_fence(client, hold, 0);
+ *   belay_fenced_write(client, "order:42", -1, fence, 4, argv, NULL, NULL);
+ *
+ * `argv`: the command's name and its arguments after the key, `argc` (1..1000) words; `sizes`:
+ * their sizes, -1 for one that NUL ends; NULL: NUL ends all. `key`: as a name, 1..1024 bytes. The
+ * command has to be one that writes its first argument and touches no other key, such as SET, INCR,
+ * HSET, LPUSH, ZADD, XADD, EXPIRE or DEL; any other answers INVALID_ARGUMENT. The fences of a key
+ * are remembered for ever, in a small key of their own beside it (lib/scripts/README.md).
+ *
+ * Returns OK: the event's text is the server's reply; STALE_FENCE: nothing was written, and the
+ * event's fence is the newest one seen; WRONG_TYPE or SERVER_ERROR: the command failed, and neither
+ * key nor fence was changed; UNAVAILABLE: if it is in doubt, the reply was lost, and the write may
+ * or may not have taken place. It is not repeated then. */
+BELAY_API int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_size,
+                                     int64_t fence, int32_t argc, const char* const* argv,
+                                     const int64_t* sizes, belay_event** result);
+
 /* ---- Asynchronous calls
  * ---------------------------------------------------------------------------------------- */
 
@@ -321,11 +343,15 @@ BELAY_API int32_t belay_submit_break(belay_client* client, int64_t tag, const ch
 /* As belay_list; BELAY_EVENT_LISTED. */
 BELAY_API int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern,
                                     int64_t limit);
+/* As belay_fenced_write; BELAY_EVENT_WRITTEN. All of `argv` is copied. */
+BELAY_API int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
+                                            int64_t key_size, int64_t fence, int32_t argc,
+                                            const char* const* argv, const int64_t* sizes);
 /* As belay_client_ping; BELAY_EVENT_PINGED. */
 BELAY_API int32_t belay_submit_ping(belay_client* client, int64_t tag);
 /* Cancel a pending submission. Its one event still comes: CANCELLED, or what happened first.
- * Releases, extensions and breaks are not undone: theirs says how they ended. UNKNOWN_TAG where
- * none is pending. */
+ * Releases, extensions, breaks and writes are not undone: theirs says how they ended. UNKNOWN_TAG
+ * where none is pending. */
 BELAY_API int32_t belay_cancel(belay_client* client, int64_t tag);
 /* Take the next event, waiting for it up to `timeout_ms` (0 = not at all, -1 = without limit).
  * NULL: none in time, or SHUTDOWN has been delivered. */
@@ -365,6 +391,7 @@ enum belay_event_kind {
   BELAY_EVENT_BROKEN = 6,
   BELAY_EVENT_LISTED = 7,
   BELAY_EVENT_PINGED = 8,
+  BELAY_EVENT_WRITTEN = 9,
   BELAY_EVENT_DOWNGRADED = 13,
   BELAY_EVENT_LOST = 20, /* once per hold, tag 0: it is not ours any more */
   BELAY_EVENT_AT_RISK =
@@ -380,7 +407,8 @@ BELAY_API int64_t belay_event_tag(const belay_event* event);
 BELAY_API int32_t belay_event_status(const belay_event* event);
 /* The hold that the event is about, 0 where there is none. */
 BELAY_API int64_t belay_event_hold(const belay_event* event);
-/* The fence of the hold's name number `index`; 0 where there is none. */
+/* The fence of the hold's name number `index`, or the newest of a WRITTEN event's key; 0 where
+ * there is none. */
 BELAY_API int64_t belay_event_fence(const belay_event* event, int32_t index);
 /* How long the hold was certainly ours from the moment of the event, in milliseconds. */
 BELAY_API int64_t belay_event_remaining_ms(const belay_event* event);
@@ -393,6 +421,10 @@ BELAY_API int64_t belay_event_in_doubt_ms(const belay_event* event);
 /* One line for people: what failed, where, and the server's own words. "" where there is nothing to
  * say. */
 BELAY_API const char* belay_event_message(const belay_event* event);
+/* What the server replied to a WRITTEN event's command: the bytes of a string, the digits of an
+ * integer; "" where it was nothing or a list. NUL-terminated; `size`, unless NULL, gets its length.
+ */
+BELAY_API const char* belay_event_text(const belay_event* event, int64_t* size);
 
 /* The members of an INSPECTED, BROKEN or LISTED event. */
 enum belay_member_field {

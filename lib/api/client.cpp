@@ -1,5 +1,6 @@
 // The client of the C API: check, convert, call.
 #include "api/handles.h"
+#include "primitive/guard.h"
 #include "primitive/queries.h"
 
 namespace {
@@ -9,6 +10,9 @@ using belay::Engine;
 using belay::Event;
 using belay::Micros;
 using belay::Status;
+
+// Words of a fenced write's command: Lua's stack holds some thousands.
+constexpr std::int64_t kMostWords = 1000;
 
 // Of the calling thread's latest call on a client that answered another status than OK.
 thread_local std::string last_error;
@@ -164,19 +168,28 @@ Client::Submission verification_of(std::int64_t hold) {
 // These read the client when they are called: it has been checked by then.
 Client::Submission inspection_of(belay_client* client, std::string_view name) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
-    return engine.query(tag, belay::inspect_query(client->rep->primitive(belay::Kind::kLock), name), now);
+    return engine.query(tag, belay::inspect_query(client->rep->primitive(belay::Kind::kLock), name),
+                        now);
   };
 }
 
 Client::Submission break_of(belay_client* client, std::string_view name, std::int64_t fence) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
-    return engine.query(tag, belay::break_query(client->rep->primitive(belay::Kind::kLock), name, fence), now);
+    return engine.query(
+        tag, belay::break_query(client->rep->primitive(belay::Kind::kLock), name, fence), now);
   };
 }
 
 Client::Submission listing_of(belay_client* client, const char* pattern, std::int64_t limit) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
-    return engine.query(tag, belay::list_query(client->rep->primitive(belay::Kind::kLock), pattern, limit), now);
+    return engine.query(
+        tag, belay::list_query(client->rep->primitive(belay::Kind::kLock), pattern, limit), now);
+  };
+}
+
+Client::Submission write_of(belay_client* client, const belay::FencedWrite& write) {
+  return [=](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.query(tag, belay::fenced_write_query(client->rep->config().prefix, write), now);
   };
 }
 
@@ -193,6 +206,39 @@ Status checked_listing(const char* pattern, std::int64_t limit) {
     return Status(BELAY_INVALID_ARGUMENT, "the pattern was NULL");
   }
   return belay::checked_range("limit", limit, 1, 1'000'000);
+}
+
+belay::Result<belay::FencedWrite> checked_write(std::string_view key, std::int64_t fence,
+                                                std::int32_t argc, const char* const* argv,
+                                                const std::int64_t* sizes) {
+  belay::FencedWrite write;
+  write.key = key;
+  write.fence = fence;
+  Status status = belay::checked_range("fence", fence, 1, belay::kMaxId);
+  if (status.ok()) {
+    status = belay::checked_range("argc", argc, 1, kMostWords);
+  }
+  if (status.ok() && argv == nullptr) {
+    status = Status(BELAY_INVALID_ARGUMENT, "argv was NULL");
+  }
+  for (std::int32_t i = 0; i < argc && status.ok(); ++i) {
+    const belay::Result<std::string_view> word = belay::checked_bytes(
+        "argv[" + std::to_string(i) + "]", argv[i], sizes == nullptr ? -1 : sizes[i]);
+    status = word.status;
+    write.command.emplace_back(word.value);
+  }
+  return status.ok() ? belay::Result(std::move(write)) : belay::Result<belay::FencedWrite>(status);
+}
+
+belay::Result<belay::FencedWrite> checked_write(const char* key, std::int64_t key_size,
+                                                std::int64_t fence, std::int32_t argc,
+                                                const char* const* argv,
+                                                const std::int64_t* sizes) {
+  const belay::Result<std::string_view> checked = belay::checked_name(key, key_size, "the key");
+  if (!checked.ok()) {
+    return checked.status;
+  }
+  return checked_write(checked.value, fence, argc, argv, sizes);
 }
 
 }  // namespace
@@ -301,6 +347,14 @@ int32_t belay_list(belay_client* client, const char* pattern, int64_t limit, bel
   return call(client, checked_listing(pattern, limit), result, listing_of(client, pattern, limit));
 }
 
+int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_size, int64_t fence,
+                           int32_t argc, const char* const* argv, const int64_t* sizes,
+                           belay_event** result) {
+  const belay::Result<belay::FencedWrite> checked =
+      checked_write(key, key_size, fence, argc, argv, sizes);
+  return call(client, checked.status, result, write_of(client, checked.value));
+}
+
 int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* request,
                              int64_t wait_ms) {
   if (Status status = usable(client); !status.ok()) {
@@ -345,6 +399,14 @@ int32_t belay_submit_break(belay_client* client, int64_t tag, const char* name, 
 
 int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern, int64_t limit) {
   return submit(client, tag, checked_listing(pattern, limit), listing_of(client, pattern, limit));
+}
+
+int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
+                                  int64_t key_size, int64_t fence, int32_t argc,
+                                  const char* const* argv, const int64_t* sizes) {
+  const belay::Result<belay::FencedWrite> checked =
+      checked_write(key, key_size, fence, argc, argv, sizes);
+  return submit(client, tag, checked.status, write_of(client, checked.value));
 }
 
 int32_t belay_submit_ping(belay_client* client, int64_t tag) {

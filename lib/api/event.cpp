@@ -54,6 +54,13 @@ const char* belay_event_message(const belay_event* event) {
   return event == nullptr ? "" : event->rep.status.message.c_str();
 }
 
+const char* belay_event_text(const belay_event* event, int64_t* size) {
+  if (size != nullptr) {
+    *size = event == nullptr ? 0 : static_cast<std::int64_t>(event->rep.text.size());
+  }
+  return event == nullptr ? "" : event->rep.text.c_str();
+}
+
 int32_t belay_event_member_count(const belay_event* event) {
   return event == nullptr ? 0 : static_cast<std::int32_t>(event->rep.members.size());
 }

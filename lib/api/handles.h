@@ -40,12 +40,14 @@ struct belay_client {
 
 namespace belay {
 
-// `size` bytes, or up to the NUL where that is -1; or why that is none: `what` had ...
-Result<std::string_view> checked_bytes(const char* what, const char* bytes, std::int64_t size,
-                                       std::size_t most);
+// Bytes with their size, or -1 where NUL ends them; or why they are none.
+Result<std::string_view> checked_bytes(const std::string& what, const char* bytes,
+                                       std::int64_t size);
 
-// The checked name, or why it is none.
-Result<std::string_view> checked_name(const char* name, std::int64_t size);
+// A name, which has 1..`most` bytes; or what is like one.
+Result<std::string_view> checked_name(const char* name, std::int64_t size,
+                                      const char* what = "the name",
+                                      std::size_t most = kMaxNameSize);
 
 // OK, or INVALID_ARGUMENT: "what was VALUE: LOW..HIGH is allowed".
 Status checked_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high);

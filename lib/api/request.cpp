@@ -100,7 +100,7 @@ int32_t belay_request_set_identity(belay_request* request, const char* identity,
                                    int64_t identity_size) {
   return set(request, "the identity", [&] {
     const belay::Result<std::string_view> checked =
-        belay::checked_bytes("the identity", identity, identity_size, kMaxIdentity);
+        belay::checked_name(identity, identity_size, "the identity", kMaxIdentity);
     if (Status status = fits(*request, belay::Kind::kLock, "an identity");
         !status.ok() || !checked.ok()) {
       return status.ok() ? checked.status : status;

@@ -67,26 +67,28 @@ const char* belay_version(void) {
 
 namespace belay {
 
-Result<std::string_view> checked_bytes(const char* what, const char* bytes, std::int64_t size,
-                                       std::size_t most) {
+Result<std::string_view> checked_bytes(const std::string& what, const char* bytes,
+                                       std::int64_t size) {
   if (bytes == nullptr) {
-    return Status(BELAY_INVALID_ARGUMENT, std::string(what) + " was NULL");
+    return Status(BELAY_INVALID_ARGUMENT, what + " was NULL");
   }
   if (size < -1) {
-    return Status(BELAY_INVALID_ARGUMENT, std::string(what) + "'s size was " +
-                                              std::to_string(size) + ": a size or -1 is allowed");
+    return Status(BELAY_INVALID_ARGUMENT,
+                  what + "'s size was " + std::to_string(size) + ": a size or -1 is allowed");
   }
-  const std::size_t length = size == -1 ? std::strlen(bytes) : static_cast<std::size_t>(size);
-  if (length == 0 || length > most) {
+  return std::string_view(bytes, size == -1 ? std::strlen(bytes) : static_cast<std::size_t>(size));
+}
+
+Result<std::string_view> checked_name(const char* name, std::int64_t size, const char* what,
+                                      std::size_t most) {
+  Result<std::string_view> checked = checked_bytes(what, name, size);
+  const std::size_t length = checked.value.size();
+  if (checked.ok() && (length == 0 || length > most)) {
     return Status(BELAY_INVALID_ARGUMENT, std::string(what) + " had " + std::to_string(length) +
                                               " bytes: 1.." + std::to_string(most) +
                                               " are allowed");
   }
-  return std::string_view(bytes, length);
-}
-
-Result<std::string_view> checked_name(const char* name, std::int64_t size) {
-  return checked_bytes("the name", name, size, kMaxNameSize);
+  return checked;
 }
 
 Status checked_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {

@@ -36,6 +36,7 @@ struct Event {
   std::int64_t permits = 0;
   Micros remaining = 0;
   Micros in_doubt = 0;  // a duration
+  std::string text;     // what a fenced write's command replied
   std::vector<Member> members;
   std::int64_t member_total = 0;
 };

@@ -74,4 +74,8 @@ std::string fence_key_of(std::string_view prefix, std::string_view key) {
   return std::string(prefix).append("f:{").append(slot_tag(slot_of(key))).append("}");
 }
 
+std::string guard_key_of(std::string_view prefix, std::string_view key) {
+  return std::string(prefix).append("g:{").append(slot_tag(slot_of(key))).append("}:").append(key);
+}
+
 }  // namespace belay

@@ -19,4 +19,8 @@ std::optional<std::string> name_of(std::string_view prefix, char kind, std::stri
 // The key that holds the highest fence of the slot that `key` is in, and lies in that slot.
 std::string fence_key_of(std::string_view prefix, std::string_view key);
 
+// The key that remembers the newest fence seen for `key`, any key of the user's, and lies in its
+// slot.
+std::string guard_key_of(std::string_view prefix, std::string_view key);
+
 }  // namespace belay

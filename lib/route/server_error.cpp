@@ -13,7 +13,7 @@ struct Known {
   ServerError error;
 };
 
-constexpr std::array<Known, 18> kKnown{{
+constexpr std::array<Known, 19> kKnown{{
     {"NOSCRIPT", {Remedy::kAskAgain, BELAY_UNAVAILABLE}},
     {"LOADING", {Remedy::kWait, BELAY_UNAVAILABLE}},
     {"BUSY", {Remedy::kWait, BELAY_UNAVAILABLE}},
@@ -28,6 +28,7 @@ constexpr std::array<Known, 18> kKnown{{
     {"WRONGTYPE", {Remedy::kGiveUp, BELAY_WRONG_TYPE}},
     {"BELAYTYPE", {Remedy::kGiveUp, BELAY_WRONG_TYPE}},
     {"BELAYVERSION", {Remedy::kGiveUp, BELAY_WRONG_TYPE}},
+    {"BELAYCOMMAND", {Remedy::kGiveUp, BELAY_INVALID_ARGUMENT}},
     {"NOPROTO", {Remedy::kGiveUp, BELAY_UNSUPPORTED_SERVER}},
     {"OOM", {Remedy::kGiveUp, BELAY_SERVER_ERROR}},
     {"MISCONF", {Remedy::kGiveUp, BELAY_SERVER_ERROR}},

@@ -1,5 +1,5 @@
 # Makes scripts/scripts.{h,cpp} in the build folder: each verb as it is sent, with its SHA1; beside them each as a file, for tools.
-set(verbs acquire leave renew inspect break limit)
+set(verbs acquire leave renew inspect break limit guard)
 
 # Splits a file before its line `-- Rarely`; where there is none, all of it is below.
 function(split_script file above below)

@@ -54,6 +54,9 @@ int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
 int32_t belay_break(belay_client* client, const char* name, int64_t name_size, int64_t fence,
                     belay_event** result);
 int32_t belay_list(belay_client* client, const char* pattern, int64_t limit, belay_event** result);
+int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_size, int64_t fence,
+                           int32_t argc, const char* const* argv, const int64_t* sizes,
+                           belay_event** result);
 int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* request,
                              int64_t wait_ms);
 int32_t belay_submit_release(belay_client* client, int64_t tag, int64_t hold);
@@ -65,6 +68,9 @@ int32_t belay_submit_inspect(belay_client* client, int64_t tag, const char* name
 int32_t belay_submit_break(belay_client* client, int64_t tag, const char* name, int64_t name_size,
                            int64_t fence);
 int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern, int64_t limit);
+int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
+                                  int64_t key_size, int64_t fence, int32_t argc,
+                                  const char* const* argv, const int64_t* sizes);
 int32_t belay_submit_ping(belay_client* client, int64_t tag);
 int32_t belay_cancel(belay_client* client, int64_t tag);
 belay_event* belay_next(belay_client* client, int64_t timeout_ms);
@@ -82,6 +88,7 @@ int64_t belay_event_remaining_ms(const belay_event* event);
 int64_t belay_event_permits(const belay_event* event);
 int64_t belay_event_in_doubt_ms(const belay_event* event);
 const char* belay_event_message(const belay_event* event);
+const char* belay_event_text(const belay_event* event, int64_t* size);
 int32_t belay_event_member_count(const belay_event* event);
 int64_t belay_event_member_total(const belay_event* event);
 int64_t belay_event_member_int(const belay_event* event, int32_t index, int32_t field);

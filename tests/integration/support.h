@@ -25,6 +25,7 @@ extern const bool sees_every_status;
 extern const Test turn_tests[];
 extern const Test hold_tests[];
 extern const Test query_tests[];
+extern const Test guard_tests[];
 extern const Test async_tests[];
 extern const Test fault_tests[];
 extern const Test cut_tests[];

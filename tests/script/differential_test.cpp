@@ -63,6 +63,9 @@ const char* const kOutcomes[] = {"acquire 1",
                                  "limit 1",
                                  "limit 8",
 
+                                 "guard",
+                                 "guard -OOM",
+                                 "guard -WRONGTYPE",
                                  "acquire -OOM",
                                  "acquire -BELAYTYPE",
                                  "leave -BELAYVERSION",
@@ -106,7 +109,7 @@ class Caller {
       const auto fence = random_.between(0, 1) == 0 ? 0 : fences_[name];
       return call("break", {Packer().number(fence).number(highest()).take(), kInbox, "x"}, {name});
     }
-    return fault();
+    return kind < 92 ? guard() : fault();
   }
 
   // Steps now and then, mostly a little, sometimes past every lease, sometimes back.
@@ -228,6 +231,20 @@ class Caller {
     return call("renew", args, locks);
   }
 
+  // On two keys, one of which others spoil.
+  Argv guard() {
+    const std::string key = "data" + std::to_string(random_.between(1, 2));
+    const Argv keys{key, "belay:f:{" + lock() + "}"};
+    static const std::vector<Argv> writes{{"SET", "x"}, {"SET", "x", "NX"}, {"HSET", "f", "v"},
+                                          {"DEL"},      {"RPUSH", "x"},     {"GET"}};
+    const auto which = static_cast<std::size_t>(random_.between(0, 5));
+    Argv argv{"EVALSHA", sha1s_["guard"], "4", keys[0], keys[1]};
+    argv.insert(argv.end(), kClock.begin(), kClock.end());
+    argv.push_back(Packer().number(now_us_ + random_.between(-100, 100)).take());
+    argv.insert(argv.end(), writes[which].begin(), writes[which].end());
+    return argv;
+  }
+
   // What may happen to a server, or be done by others.
   Argv fault() {
     const Argv keys = keys_of(lock());
@@ -283,8 +300,9 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
   void TearDown() override { SetUp(); }
 
   void load_scripts(Caller& caller) {
-    for (const Script* const script : {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
-                                       &scripts::kInspect, &scripts::kBreak, &scripts::kLimit}) {
+    for (const Script* const script :
+         {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
+          &scripts::kBreak, &scripts::kLimit, &scripts::kGuard}) {
       const std::string body = body_with_clock(*script);
       const std::string sha1 = sim_.execute({"SCRIPT", "LOAD", body}).text;
       EXPECT_EQ(real_.execute({"SCRIPT", "LOAD", body}).text, sha1);

@@ -8,7 +8,8 @@ namespace belay::test {
 namespace {
 
 const Script* const kAllScripts[] = {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
-                                     &scripts::kInspect, &scripts::kBreak, &scripts::kLimit};
+                                     &scripts::kInspect, &scripts::kBreak, &scripts::kLimit,
+                                     &scripts::kGuard};
 
 class Scripts : public LockTest {};
 

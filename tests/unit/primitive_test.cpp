@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/packing.h"
+#include "primitive/guard.h"
 #include "primitive/keys.h"
 #include "primitive/lock.h"
 #include "route/slot.h"
@@ -46,6 +47,14 @@ TEST(Keys, OfAResourceShareASlotWithItsFence) {
       EXPECT_EQ(slot_of(key), resource.slot) << key;
     }
   }
+}
+
+TEST(Keys, OfAGuardShareASlotWithTheKeyThatItGuards) {
+  for (const std::string key : {"a", "user{42}:cart", "{}x", "}", "50%", "{a", "a}b", "{{a}}"}) {
+    EXPECT_EQ(slot_of(guard_key_of("belay:", key)), slot_of(key)) << key;
+    EXPECT_TRUE(guard_key_of("belay:", key).ends_with(key)) << key;
+  }
+  EXPECT_NE(guard_key_of("belay:", "a"), guard_key_of("belay:", "{a}"));
 }
 
 TEST(Keys, KeepAValidHashTag) {
@@ -179,6 +188,25 @@ TEST(Inspect, TakesNoNumbersBeyondAllMeasure) {
     ASSERT_TRUE(inspection);
     EXPECT_EQ(inspection->members.at(0).since_ms, 0);
   });
+}
+
+TEST(FencedWrite, TakesNoReplyThatTheScriptDoesNotGive) {
+  const auto read = [](const std::string& code, std::int64_t newest, const std::string& reply) {
+    Event event;
+    Query::Progress progress = Query::Progress::kAgain;
+    with_reply("*3\r\n:" + code + "\r\n" + bulk(Packer().number(newest).take()) + reply,
+               [&](Reply whole) {
+                 progress = fenced_write_query("belay:", {"k", 7, {"INCR"}})->read(whole, &event);
+               });
+    return progress == Query::Progress::kDone ? std::to_string(event.status.code) + " " + event.text
+                                              : "unsound";
+  };
+  EXPECT_EQ(read("1", 7, ":-12\r\n"), "0 -12");
+  EXPECT_EQ(read("1", 7, "*1\r\n+OK\r\n"), "0 ");
+  EXPECT_EQ(read("2", 8, "_\r\n"), std::to_string(BELAY_STALE_FENCE) + " ");
+  EXPECT_EQ(read("3", 8, "_\r\n"), "unsound");
+  EXPECT_EQ(read("2", 6, "_\r\n"), "unsound");
+  EXPECT_EQ(read("2", kMaxId + 1, "_\r\n"), "unsound");
 }
 
 TEST(Scan, EscapesThePrefix) {

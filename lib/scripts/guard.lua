@@ -1,0 +1,44 @@
+-- Guard: performs one command that writes a key of the user's, unless a newer fence has been seen for that key: what a holder
+-- learns too late that it has lost, it cannot spoil any more.
+--
+-- KEYS  1 the user's key, of any type   2 guard: the newest fence seen for it, a packed double
+-- ARGV  1 fence, packed double   2 name of the command   3 and on: its arguments after the key
+-- Reply: { 1 written or 2 stale, newest fence seen (packed double), the command's reply (2: nothing) }
+-- A fence as new as the newest writes: a holder writes as often as it likes. Stale: nothing is changed. A command that fails
+-- answers its own error, and its fence is not remembered, as nothing was written under it: every error changes nothing.
+-- Not safe to repeat where the command is not: who has lost the reply must not ask again.
+local WRITTEN, STALE = 1, 2
+
+-- Commands that write the key that is their first argument, and touch no other.
+local WRITES = [[ append bitfield decr decrby del expire expireat geoadd getdel getex getset hdel hincrby hincrbyfloat hmset hset
+ hsetnx incr incrby incrbyfloat linsert lpop lpush lpushx lrem lset ltrim persist pexpire pexpireat pfadd psetex rpop rpush rpushx
+ sadd set setbit setex setnx setrange spop srem unlink xadd xdel xtrim zadd zincrby zpopmax zpopmin zrem zremrangebylex
+ zremrangebyrank zremrangebyscore ]]
+
+-- What follows the key of these is further keys.
+local ALONE = { del = true, unlink = true }
+
+check_call(#KEYS >= 2 and #ARGV >= 2 and #ARGV[1] == 8)
+local fence, name = struct.unpack('<d', ARGV[1]), ARGV[2]:lower()
+check_call(sound(fence) and fence > 0)
+if not name:find('^%l+$') or not WRITES:find('%s' .. name .. '%s') or (ALONE[name] and #ARGV > 2) then
+  return redis.error_reply('BELAYCOMMAND this is no command that writes one key and touches no other')
+end
+
+local stored = redis.pcall('GET', KEYS[2])
+local newest = not stored and 0 or type(stored) == 'string' and #stored == 8 and struct.unpack('<d', stored)
+if not newest or not sound(newest) then
+  return redis.error_reply('BELAYTYPE key ' .. KEYS[2] .. ' does not hold a fence')
+end
+if fence < newest then
+  return { STALE, stored }
+end
+
+local reply = redis.pcall(name, KEYS[1], unpack(ARGV, 3))
+if type(reply) == 'table' and reply.err then
+  return reply
+end
+if fence > newest then
+  redis.call('SET', KEYS[2], ARGV[1])
+end
+return { WRITTEN, ARGV[1], reply }

@@ -1,0 +1,184 @@
+// Guard, the fenced write, on every server. One thread.
+#include "base/packing.h"
+#include "script/lock_fixture.h"
+#include "scripts/scripts.h"
+
+namespace belay::test {
+namespace {
+
+const std::string kData = "order";
+const std::string kGuard = "belay:g:{1}:order";
+
+std::string packed(std::int64_t number) {
+  return Packer().number(number).take();
+}
+
+class Guard : public LockTest {
+ protected:
+  // What came of a command under a fence: "written REPLY", "stale NEWEST", or the code of an error.
+  std::string write(std::int64_t fence, const std::vector<std::string>& words) {
+    std::vector<std::string> args{packed(fence)};
+    args.insert(args.end(), words.begin(), words.end());
+    const Reply reply = run(scripts::kGuard, {kData, kGuard}, args);
+    if (reply.is_error()) {
+      return reply.error_code();
+    }
+    const std::string newest = std::to_string(Unpacker(reply.elements.at(1).text).number());
+    if (reply.elements.at(0).integer == 2) {
+      EXPECT_EQ(reply.elements.size(), 2U);
+      return "stale " + newest;
+    }
+    EXPECT_EQ(reply.elements.at(0).integer, 1);
+    EXPECT_EQ(newest, std::to_string(fence));
+    return "written " + (reply.elements.size() > 2 ? reply.elements[2].canonical() : "");
+  }
+
+  std::string data() { return command({"GET", kData}).text; }
+
+  std::int64_t newest() { return Unpacker(command({"GET", kGuard}).text).number(); }
+};
+
+TEST_P(Guard, WritesUnderTheFirstFence) {
+  EXPECT_EQ(write(100, {"SET", "paid"}), "written +OK");
+  EXPECT_EQ(data(), "paid");
+  EXPECT_EQ(newest(), 100);
+}
+
+TEST_P(Guard, WritesAgainUnderTheSameFence) {
+  write(100, {"SET", "paid"});
+  EXPECT_EQ(write(100, {"SET", "sent"}), "written +OK");
+  EXPECT_EQ(data(), "sent");
+}
+
+TEST_P(Guard, WritesUnderANewerFence) {
+  write(100, {"SET", "paid"});
+  EXPECT_EQ(write(101, {"SET", "sent"}), "written +OK");
+  EXPECT_EQ(data(), "sent");
+  EXPECT_EQ(newest(), 101);
+}
+
+TEST_P(Guard, RefusesAnOlderFenceAndChangesNothing) {
+  write(100, {"SET", "paid"});
+  const std::string before = contents();
+  EXPECT_EQ(write(99, {"SET", "late"}), "stale 100");
+  EXPECT_EQ(contents(), before);
+}
+
+TEST_P(Guard, RemembersTheFenceOfADeletedKey) {
+  write(100, {"SET", "paid"});
+  EXPECT_EQ(write(101, {"DEL"}), "written 1");
+  EXPECT_EQ(write(100, {"SET", "late"}), "stale 101");
+  EXPECT_EQ(data(), "");
+}
+
+TEST_P(Guard, TellsAllDigitsOfAFence) {
+  const std::int64_t fence = 1'700'000'000'000'001;
+  write(fence, {"SET", "paid"});
+  EXPECT_EQ(write(fence - 1, {"SET", "late"}), "stale " + std::to_string(fence));
+}
+
+TEST_P(Guard, WritesKeysOfEveryType) {
+  EXPECT_EQ(write(1, {"HSET", "state", "paid"}), "written 1");
+  EXPECT_EQ(command({"HGET", kData, "state"}).text, "paid");
+  EXPECT_EQ(write(2, {"DEL"}), "written 1");
+  EXPECT_EQ(write(3, {"rpush", "a", "b"}), "written 2");
+  EXPECT_EQ(command({"LLEN", kData}).integer, 2);
+  EXPECT_EQ(write(2, {"RPUSH", "late"}), "stale 3");
+}
+
+TEST_P(Guard, PassesOptionsOn) {
+  EXPECT_EQ(write(1, {"SET", "paid", "PX", "60000"}), "written +OK");
+  EXPECT_GT(pttl(kData), 0);
+  EXPECT_EQ(pttl(kGuard), -1);
+}
+
+TEST_P(Guard, TellsOfAWriteThatFoundNothingToDo) {
+  write(1, {"SET", "paid"});
+  EXPECT_EQ(write(2, {"SET", "sent", "NX"}), "written null");
+  EXPECT_EQ(data(), "paid");
+  EXPECT_EQ(newest(), 2);
+}
+
+TEST_P(Guard, ForgetsTheFenceOfACommandThatFailed) {
+  write(100, {"SET", "paid"});
+  const std::string before = contents();
+  EXPECT_EQ(write(101, {"HSET", "f", "v"}), "WRONGTYPE");
+  EXPECT_EQ(write(101, {"SET", "paid", "PX", "no number"}), "ERR");
+  EXPECT_EQ(write(101, {"SET"}), "ERR");
+  EXPECT_EQ(contents(), before);
+  EXPECT_EQ(write(100, {"SET", "sent"}), "written +OK");
+}
+
+TEST_P(Guard, RefusesWhatIsNoWriteOfOneKey) {
+  command({"SET", kData, "1"});
+  const std::string before = contents();
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"GET"},
+           {"DEL", "another"},
+           {"UNLINK", "another"},
+           {"RENAME", "another"},
+           {"EVAL", "0"},
+           {"FLUSHALL"},
+           {"PUBLISH", "x"},
+           {"nonsense"},
+           {"set setbit", "x"},
+           {"s.t", "x"},
+           {"", "x"},
+       }) {
+    EXPECT_EQ(write(100, words), "BELAYCOMMAND") << words[0];
+    EXPECT_EQ(contents(), before) << words[0];
+  }
+}
+
+TEST_P(Guard, LeavesAloneWhatIsNoFence) {
+  for (const std::vector<std::string>& foreign : std::vector<std::vector<std::string>>{
+           {"SET", kGuard, "17"},
+           {"SET", kGuard, packed(-1)},
+           {"RPUSH", kGuard, "x"},
+       }) {
+    command({"DEL", kGuard});
+    command({"HSET", kData, "f", "v"});
+    command(foreign);
+    const std::string before = contents();
+    std::vector<std::string> args{packed(100), "HSET", "f", "w"};
+    const Reply reply = run(scripts::kGuard, {kData, kGuard}, args);
+    EXPECT_EQ(reply.error_code(), "BELAYTYPE");
+    EXPECT_NE(reply.text.find(kGuard), std::string::npos) << reply.text;
+    EXPECT_EQ(contents(), before);
+  }
+}
+
+TEST_P(Guard, RefusesCallsThatNoClientMakes) {
+  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
+           {},
+           {packed(1)},
+           {"1", "SET", "x"},
+           {packed(0), "SET", "x"},
+           {packed(-1), "SET", "x"},
+           {std::string(8, '\xFF'), "SET", "x"},
+       }) {
+    EXPECT_EQ(run(scripts::kGuard, {kData, kGuard}, args).error_code(), "BELAYARGS");
+    EXPECT_EQ(run(scripts::kGuard, {kData}, args).error_code(), "BELAYARGS");
+  }
+  EXPECT_EQ(contents(), "");
+}
+
+TEST_P(Guard, ChangesNothingWhereMemoryIsFull) {
+  write(100, {"SET", "paid"});
+  const std::string before = contents();
+  command({"CONFIG", "SET", "maxmemory", "1"});
+  EXPECT_EQ(write(101, {"SET", "sent"}), "OOM");
+  EXPECT_EQ(contents(), before);
+}
+
+TEST_P(Guard, RemembersTheFenceOfADeletionWhereMemoryIsFull) {
+  write(100, {"SET", "paid"});
+  command({"CONFIG", "SET", "maxmemory", "1"});
+  EXPECT_EQ(write(101, {"DEL"}), "written 1");
+  EXPECT_EQ(newest(), 101);
+}
+
+ON_ALL_BACKENDS(Guard);
+
+}  // namespace
+}  // namespace belay::test
