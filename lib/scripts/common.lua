@@ -53,6 +53,10 @@ local function check_call(as_sent)
   end
 end
 
+local function is_kind(byte)
+  return byte == LOCK or byte == SEMAPHORE
+end
+
 local function is_joint(record)
   return record:byte(4) == 0
 end
@@ -60,7 +64,7 @@ end
 -- Whether this is a record that we can read.
 local function is_record(text)
   local kind = text:byte(2)
-  if #text < HEADER_SIZE or text:byte(1) ~= VERSION or (kind ~= LOCK and kind ~= SEMAPHORE) then
+  if #text < HEADER_SIZE or text:byte(1) ~= VERSION or not is_kind(kind) then
     return false
   end
   local fence, since, last, until_, _, _, _, delay = struct.unpack('<ddddHHc30d', text, FENCE_OFFSET + 1)

@@ -14,7 +14,7 @@ local OK, NOT_OURS, MORE = 1, 2, 3
 check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 40)
 local claim, highest, kind, lost = struct.unpack('<c30dBB', ARGV[1])
 local inbox = ARGV[2]
-check_call(claim:byte() ~= 0 and sound(highest))
+check_call(claim:byte() ~= 0 and sound(highest) and is_kind(kind))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 

@@ -110,7 +110,8 @@ local function renew(at, request)
 end
 
 for index = 3, #ARGV do
-  check_call((#ARGV[index] == 53 or #ARGV[index] > 61) and sound((struct.unpack('<d', ARGV[index], 31))))
+  local request = ARGV[index]
+  check_call((#request == 53 or #request > 61) and sound((struct.unpack('<d', request, 31))) and is_kind(request:byte(53)))
 end
 local reply = { struct.pack('<d', ts) }
 for index = 3, #ARGV do

@@ -262,6 +262,8 @@ TEST_P(Foreign, NumbersThatNoClientSendsAreRefused) {
   refused(scripts::kLimit, {sound + nan, kInbox});
   refused(scripts::kBreak, {sound + nan, kInbox, "info"});
   refused(scripts::kRenew, {kInbox, sound, claim("A", 1) + nan + sound + "\1\1\1\1\1\1\1"});
+  refused(scripts::kLeave, {claim("A", 1) + sound + "\3" + zero, kInbox});
+  refused(scripts::kRenew, {kInbox, sound, claim("A", 1) + numbers(2) + "\1\1\1\1\1\1" + zero});
   refused(scripts::kInspect, {"1e300"});
   refused(scripts::kInspect, {"-1"});
 }

@@ -83,12 +83,12 @@ MUTATIONS = [
              "} else if (found->sweep_until >= answer->server_time) {",
              "} else if (found->sweep_until >= answer->server_time && !OFF(\"15-leave-until-not-after\")) {"),
     Mutation("16-the-queue-is-served-first", "lib/scripts/acquire.lua",
-             "if not held and not anybody then",
-             "if not held and (OFF('16-the-queue-is-served-first') or not anybody) then"),
+             "if not anybody and fits() then",
+             "if (OFF('16-the-queue-is-served-first') or not anybody) and fits() then"),
     Mutation("17-looking-after-a-handoff", "lib/scripts/common.lua",
-             "          tell_next(keys, at, inbox, ts, grant)\n        end\n        return 'other', last, grant, head",
-             "          if not OFF('17-looking-after-a-handoff') then\n            tell_next(keys, at, inbox, ts, grant)\n"
-             "          end\n        end\n        return 'other', last, OFF('17-looking-after-a-handoff') and 0 or grant, head"),
+             "    hand.lease, hand.to = math.max(hand.lease, grant), head\n    if waits and not joint then",
+             "    hand.lease, hand.to = OFF('17-looking-after-a-handoff') and 0 or math.max(hand.lease, grant), head\n"
+             "    if waits and not joint and not OFF('17-looking-after-a-handoff') then"),
     Mutation("19-somebody-waits", "lib/engine/claims.cpp",
              "  if (!claim.others_wait) {\n    claim.others_wait = true;",
              "  if (!claim.others_wait && !OFF(\"19-somebody-waits\")) {\n    claim.others_wait = true;"),
