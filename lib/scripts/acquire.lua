@@ -156,7 +156,11 @@ local stored = highest_fence(KEYS, 1, 0)
 -- PEXPIRE is allowed when memory is full, and a script that has written may go on writing: who waits already may poll then.
 local function keep_queue()
   redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
-  keep(KEYS[4], QUEUE_MS)
+  if hand.joint then
+    keep(KEYS[4], QUEUE_MS)
+  else
+    redis.call('PEXPIRE', KEYS[4], QUEUE_MS)
+  end
 end
 
 local queued = entry and entry:sub(1, 8) == epoch and redis.call('ZSCORE', KEYS[3], who)

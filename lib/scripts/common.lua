@@ -209,9 +209,9 @@ end
 
 -- Fails where a key that comes later holds something else, before anything is written.
 local function check_types(keys, at)
-  redis.call('ZCARD', keys[at + 2])
+  redis.call('ZSCORE', keys[at + 2], '')
   redis.call('HGET', keys[at + 3], '')
-  redis.call('ZCARD', keys[at + 4])
+  redis.call('ZSCORE', keys[at + 4], '')
 end
 
 -- What members do. Made only where they are needed, as closures cost.
