@@ -61,7 +61,7 @@ void Engine::plan_renewal(Claim& claim, Micros now) {
       claim.renew_at = std::min(claim.renew_at, claim.look_at);
     }
   }
-  if (runs_short_of_fences(claim)) {
+  if (runs_short_of_fences(claim) || !claim.share_with.empty()) {
     claim.renew_at = now;
   }
   if (claim.renew_at <= now) {
