@@ -201,7 +201,7 @@ void Engine::on_busy(Claim& claim, Micros now) {
 
 void Engine::mark_reached(Claim& claim) {
   for (Pending* pending : claim.waiting) {
-    if (!pending->reached) {
+    if (!pending->reached && !pending->is_try) {
       pending->reached = true;
       timers_.set(pending->timer, pending->wait_until);
     }
@@ -218,6 +218,7 @@ Micros Engine::fallback_poll(std::int64_t position) {
 // Rule 18: only the next in line looks when the lease ends.
 void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
   claim.ticket = answer.ticket;
+  end_tries(claim, now);
   mark_reached(claim);
   claim.ask_at = now + fallback_poll(answer.position);
   if (answer.position == 0) {
@@ -317,6 +318,28 @@ void Engine::deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros 
   plan_renewal(claim, now);
 }
 
+// Whether it may be beside those who have the claim, as far as is known.
+bool Engine::wants_to_join(const Claim& claim, const Pending& pending) {
+  return claim.state == ClaimState::kHeld && claim.shared() && claim.want == pending.want &&
+         !claim.others_wait;
+}
+
+// Whether a try may be let in by the answer that others of its kind are waiting for.
+bool Engine::may_be_let_in(const Claim& claim, const Pending& pending) {
+  const bool asks = claim.state == ClaimState::kAsking && claim.shared() && claim.ticket == 0;
+  return (asks || wants_to_join(claim, pending)) && claim.want == pending.want &&
+         std::all_of(claim.waiting.begin(), claim.waiting.end(),
+                     [&claim](const Pending* other) { return other->want == claim.want; });
+}
+
+// Whoever is first in line may be content to join: the server must say that nobody else waits.
+void Engine::look_for_room(Claim& claim, Micros now) {
+  if (!claim.waiting.empty() && wants_to_join(claim, *claim.waiting.front())) {
+    want_renewal(claim);
+  }
+  plan_renewal(claim, now);
+}
+
 // Whether it may be beside those who share the claim, at once: not before another client that
 // waits, as far as the server has said lately.
 bool Engine::may_join(const Claim& claim, const Pending& pending, Micros now) const {
@@ -332,8 +355,15 @@ void Engine::let_join(Claim& claim, Micros now) {
     Pending& next = *claim.waiting.front();
     make_hold(claim, next, claim.fence, after(now, next.lease > 0 ? next.lease : kNever), now);
   }
+  if (claim.shared()) {
+    end_tries(claim, now);
+  }
+}
+
+// Of those who wait, the tries have their answer.
+void Engine::end_tries(Claim& claim, Micros now) {
   for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
-    if (claim.shared() && pending->is_try) {
+    if (pending->is_try) {
       complete(*pending, Status(BELAY_BUSY), now);
     }
   }

@@ -61,12 +61,6 @@ bool would_deadlock(const Claim& claim, const Want& want) {
   return !group.empty() && group != want.group;
 }
 
-// Whether it may be beside those who have the claim, as far as is known.
-bool wants_to_join(const Claim& claim, const Pending& pending) {
-  return claim.state == ClaimState::kHeld && claim.shared() && claim.want == pending.want &&
-         !claim.others_wait;
-}
-
 // Re-entered holds may be all that is left, and be content to share.
 std::string shared_by_all(const Claim& claim) {
   const std::string& group = claim.holds.front()->group;
@@ -157,7 +151,7 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
               now);
     plan_renewal(claim, now);
   } else if (pending.is_try && claim.state != ClaimState::kIdle &&
-             !(claim.waiting.empty() && wants_to_join(claim, pending))) {
+             !may_be_let_in(claim, pending)) {
     complete(pending, Status(BELAY_BUSY), now);
   } else if (refused(*claim.node)) {
     complete(pending, claim.node->trouble(), now);
@@ -171,9 +165,7 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
                       (claim.state == ClaimState::kAsking && claim.ticket != 0);
     timers_.set(pending.timer,
                 pending.reached && !pending.is_try ? pending.wait_until : pending.reach_by);
-    if (wants_to_join(claim, pending)) {  // the server must say first that nobody else waits
-      want_renewal(claim);
-    }
+    look_for_room(claim, now);
   }
   settle(claim, now);
   finish(now);
@@ -236,6 +228,7 @@ Status Engine::cancel(std::int64_t tag, Micros now) {
     Claim* claim = pending.claim;
     complete(pending, Status(BELAY_CANCELLED), now);
     if (claim != nullptr) {
+      look_for_room(*claim, now);
       settle(*claim, now);
     }
   }
@@ -448,6 +441,7 @@ void Engine::time_out(Pending& pending, Micros now) {
   }
   complete(pending, std::move(status), now);
   if (claim != nullptr) {
+    look_for_room(*claim, now);
     settle(*claim, now);
   }
 }

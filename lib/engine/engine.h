@@ -164,8 +164,12 @@ class Engine final : public NodeEvents {
   void make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end, Micros now);
   static bool next_wants_the_same(const Claim& claim);
   bool may_hand_locally(const Claim& claim, Micros now) const;
+  static bool wants_to_join(const Claim& claim, const Pending& pending);
+  static bool may_be_let_in(const Claim& claim, const Pending& pending);
   bool may_join(const Claim& claim, const Pending& pending, Micros now) const;
+  void look_for_room(Claim& claim, Micros now);
   void let_join(Claim& claim, Micros now);
+  void end_tries(Claim& claim, Micros now);
   void let_pass(Claim& claim, Micros now);
   void become_shared(Claim& claim, const std::string& group, Micros now);
   void pass_on(Claim& claim, Micros now);
@@ -187,6 +191,7 @@ class Engine final : public NodeEvents {
 
   // renewal.cpp: the watchdog.
   Micros wanted_lease(const Claim& claim, Micros now) const;
+  static bool waits_for_others(const Claim& claim);
   static bool runs_short_of_fences(const Claim& claim);
   void plan_renewal(Claim& claim, Micros now);
   void want_renewal(Claim& claim);

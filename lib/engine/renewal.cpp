@@ -28,6 +28,12 @@ bool Engine::runs_short_of_fences(const Claim& claim) {
   return next_wants_the_same(claim) && left <= claim.reserve / 2;
 }
 
+// Whether somebody could join but for another client that waits, which may give up.
+bool Engine::waits_for_others(const Claim& claim) {
+  return claim.shared() && claim.others_wait && !claim.waiting.empty() &&
+         claim.waiting.front()->want == claim.want;
+}
+
 // What the server must be asked for: the longest that a hold needs. Nobody holding (the next owner
 // waits for a fence): the watchdog's.
 Micros Engine::wanted_lease(const Claim& claim, Micros now) const {
@@ -38,6 +44,9 @@ Micros Engine::wanted_lease(const Claim& claim, Micros now) const {
     } else if (hold->lease > 0 && !hold->abandoned) {
       wanted = std::max(wanted, lease_covering(hold->ends_at - now));
     }
+  }
+  if (!claim.waiting.empty() && wants_to_join(claim, *claim.waiting.front())) {
+    wanted = std::max(wanted, lease_for(*claim.waiting.front()));
   }
   return wanted;
 }
@@ -63,6 +72,9 @@ void Engine::plan_renewal(Claim& claim, Micros now) {
   }
   if (runs_short_of_fences(claim) || !claim.share_with.empty()) {
     claim.renew_at = now;
+  }
+  if (waits_for_others(claim)) {
+    claim.renew_at = std::min(claim.renew_at, claim.heard_at + fallback_poll(0));
   }
   if (claim.renew_at <= now) {
     want_renewal(claim);
