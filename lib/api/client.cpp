@@ -88,7 +88,8 @@ std::int32_t submit(belay_client* client, std::int64_t tag, Status checked,
 
 // What is to be acquired, or why that cannot be said.
 belay::Result<belay::AcquireRequest> checked_request(const belay_client* client,
-                                                     belay_request* request) {
+                                                     belay_request* request,
+                                                     std::int64_t wait_ms) {
   if (request == nullptr) {
     return Status(BELAY_INVALID_ARGUMENT, "the request was NULL");
   }
@@ -106,6 +107,10 @@ belay::Result<belay::AcquireRequest> checked_request(const belay_client* client,
   }
   if (!request->identity.empty()) {
     copy.want.group = belay::kIdentityGroup + request->identity;
+  }
+  if (copy.want.permits == 0 && wait_ms != 0) {
+    return Status(BELAY_INVALID_ARGUMENT, "wait_ms was " + std::to_string(wait_ms) +
+                                              ": only a try asks for all permits that are free");
   }
   if (!request->has_max_hold) {
     copy.max_hold = client->rep->config().max_hold;
@@ -307,7 +312,7 @@ int64_t belay_acquire(belay_client* client, belay_request* request, int64_t wait
   if (Status status = usable(client); !status.ok()) {
     return -std::int64_t{refuse(std::move(status), why)};
   }
-  return acquire(client, checked_request(client, request), wait_ms, why);
+  return acquire(client, checked_request(client, request, wait_ms), wait_ms, why);
 }
 
 int32_t belay_release(belay_client* client, int64_t hold) {
@@ -360,7 +365,7 @@ int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* r
   if (Status status = usable(client); !status.ok()) {
     return noted(status);
   }
-  belay::Result<belay::AcquireRequest> checked = checked_request(client, request);
+  belay::Result<belay::AcquireRequest> checked = checked_request(client, request, wait_ms);
   const belay::Result<Micros> wait = belay::checked_wait("wait_ms", wait_ms);
   checked.value.notify = true;
   return submit(client, tag, checked.ok() ? wait.status : checked.status,
