@@ -85,6 +85,15 @@ Member read_waiter(Reply who, Reply ticket, Reply entry, Micros server_time) {
   return member;
 }
 
+// Whether a record says that readers hold it.
+bool is_read(std::string_view record) {
+  Unpacker fields(record);
+  fields.bytes(3);  // version, type, somebody waits
+  const bool joint = fields.bytes(kClaimSize) == std::string(kClaimSize, '\0');
+  fields.bytes(90);  // fence and on, how many members, limit
+  return fields.complete() && joint && fields.rest() == kReaders;
+}
+
 Member read_member(Reply who, Reply entry, Micros server_time) {
   Member member;
   member.role = BELAY_ROLE_HOLDER;
@@ -264,6 +273,7 @@ std::optional<Inspection> HeldPrimitive::read_inspect(Reply reply) const {
   for (std::size_t i = members_at; i + 2 < reply.size(); i += 3) {
     inspection->members.push_back(
         read_member(reply.at(i), reply.at(i + 2), inspection->server_time));
+    inspection->members.back().shared = is_read(reply.at(1).text());
   }
   for (std::size_t i = 5; i + 2 < reply.size() && i < members_at; i += 3) {
     inspection->members.push_back(
@@ -282,6 +292,7 @@ std::optional<Inspection> HeldPrimitive::read_force(Reply reply) const {
   for (std::size_t i = 3; i + 2 < reply.size(); i += 3) {
     inspection->members.push_back(
         read_member(reply.at(i), reply.at(i + 2), inspection->server_time));
+    inspection->members.back().shared = is_read(reply.at(1).text());
     ++inspection->total;
   }
   return inspection;
