@@ -615,12 +615,18 @@ void Engine::on_claim_due(Claim& claim, Micros now) {
   }
 }
 
+// When a hold ends that the watchdog renews no more, whatever longer lease another hold of the claim
+// has.
+Micros Engine::own_end(const Claim& claim, Micros now) const {
+  return std::min(claim.deadline, now + config_.watchdog_lease);
+}
+
 void Engine::check_holds(Claim& claim, Micros now) {
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
     if (now >= hold->ends_at) {
       lose_hold(*hold, hold->lease > 0 ? "its lease ended" : "its max-hold was reached", now);
     } else if (hold->watched() && now >= hold->max_at) {
-      hold->ends_at = claim.deadline;
+      hold->ends_at = own_end(claim, now);
       hold->at_risk = true;
       tell_of(*hold, BELAY_EVENT_AT_RISK,
               Status(BELAY_OK, "hold " + std::to_string(hold->id) + " of '" + claim.resource.name +

@@ -250,7 +250,7 @@ Status Engine::abandon(std::int64_t id, Micros now) {
   if (claim != nullptr) {
     hold.abandoned = true;
     hold.owner = 0;
-    hold.ends_at = std::min(hold.ends_at, claim->deadline);
+    hold.ends_at = std::min(hold.ends_at, own_end(*claim, now));
     for (const std::int64_t asked : std::exchange(hold.asked, {})) {
       complete(*pendings_.at(asked), Status(BELAY_UNKNOWN_HOLD, "the hold was abandoned meanwhile"),
                now);

@@ -183,6 +183,7 @@ class Engine final : public NodeEvents {
   void lose_hold(Hold& hold, const std::string& why, Micros now);
   void lose_claim(Claim& claim, const std::string& why, Micros now);
   void on_claim_due(Claim& claim, Micros now);
+  Micros own_end(const Claim& claim, Micros now) const;
   void check_holds(Claim& claim, Micros now);
   void warn_if_at_risk(Claim& claim, Micros now);
   Micros risk_time(const Claim& claim, const Hold& hold) const;
