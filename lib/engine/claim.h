@@ -75,8 +75,9 @@ struct Claim {
   bool ask_out = false;
   bool may_stand =
       false;  // an ask was cut off, or its grant came too late: the server may hold it for us
-  Micros ask_at = kNever;  // when to ask again
-  Micros not_after = 0;    // server time, of the latest ask
+  Micros ask_at = kNever;   // when to ask again
+  Micros poll_at = kNever;  // when to at the latest, if it is queued
+  Micros not_after = 0;     // server time, of the latest ask
   Micros matters_until =
       0;  // local time at which a grant by an ask that was never answered has lapsed
   Micros suspect_until = 0;  // server time, as not_after, of an ask whose reply was lost in a cut

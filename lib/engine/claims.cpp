@@ -13,6 +13,7 @@ namespace {
 constexpr Micros kMinGrant = 100 * kMillisecond;
 constexpr Micros kUsable = 200;  // a deadline nearer than this is as good as past
 constexpr Micros kFallbackPoll = 5 * kSecond;
+constexpr Micros kAgeing = 40 * kMillisecond;  // 0.5 % of that, and a margin
 constexpr std::int64_t kUnhurried = 16;  // waiting clients up to which everybody polls at that pace
 constexpr std::int64_t kMaxStretch = 6;  // 30 s
 constexpr int kMaxHandoffs = 16;
@@ -52,9 +53,10 @@ void Engine::start_claim(Claim& claim, Micros now) {
   ask(claim, now);
 }
 
-// Rule 6: a grant must outlast the way to its waiter, a short hold and the confirmation.
+// Rule 6: a grant must outlast the way to its waiter, a short hold and the confirmation, and what
+// the clock's bound has aged by since the waiter's last poll.
 Micros Engine::grant_lease(const Node& node) const {
-  return std::clamp(4 * node.round_trip(), kMinGrant, kMaxGrant);
+  return std::clamp(4 * node.round_trip() + kAgeing, kMinGrant, kMaxGrant);
 }
 
 Micros Engine::lease_for(const Pending& pending) const {
@@ -220,7 +222,8 @@ void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
   claim.ticket = answer.ticket;
   end_tries(claim, now);
   mark_reached(claim);
-  claim.ask_at = now + fallback_poll(answer.position);
+  claim.poll_at = now + fallback_poll(answer.position);
+  claim.ask_at = claim.poll_at;
   if (answer.position == 0) {
     claim.ask_at = std::min(claim.ask_at, now + std::max<Micros>(0, answer.remaining) + kLookAfter);
   }
@@ -538,7 +541,7 @@ void Engine::on_settled(Claim& claim, std::int64_t epoch, Micros now) {
     return leaving.epoch == epoch && leaving.looks_after;
   });
   if (claim.state == ClaimState::kAsking && claim.epoch == epoch && claim.ask_at != kNever) {
-    claim.ask_at = now + fallback_poll(0);
+    claim.ask_at = std::min(claim.poll_at, now + fallback_poll(0));
   }
 }
 
@@ -615,8 +618,8 @@ void Engine::on_claim_due(Claim& claim, Micros now) {
   }
 }
 
-// When a hold ends that the watchdog renews no more, whatever longer lease another hold of the claim
-// has.
+// When a hold ends that the watchdog renews no more, whatever longer lease another hold of the
+// claim has.
 Micros Engine::own_end(const Claim& claim, Micros now) const {
   return std::min(claim.deadline, now + config_.watchdog_lease);
 }

@@ -150,8 +150,7 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
     make_hold(claim, pending, claim.fence, after(now, request.lease > 0 ? request.lease : kNever),
               now);
     plan_renewal(claim, now);
-  } else if (pending.is_try && claim.state != ClaimState::kIdle &&
-             !may_be_let_in(claim, pending)) {
+  } else if (pending.is_try && claim.state != ClaimState::kIdle && !may_be_let_in(claim, pending)) {
     complete(pending, Status(BELAY_BUSY), now);
   } else if (refused(*claim.node)) {
     complete(pending, claim.node->trouble(), now);
@@ -553,7 +552,9 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   } else if (message->kind == MessageKind::kPassed && claim.state == ClaimState::kAsking) {
     let_pass(claim, now);
   } else if (message->kind == MessageKind::kNext && claim.state == ClaimState::kAsking) {
-    claim.ask_at = now + std::min(message->look_in + kLookAfter, fallback_poll(0));
+    // Not later than its poll: a bound of the clock that is too old believes no grant.
+    claim.ask_at =
+        std::min(claim.poll_at, now + std::min(message->look_in + kLookAfter, fallback_poll(0)));
   } else if (message->kind == MessageKind::kWaits && claim.state == ClaimState::kHeld) {
     others_are_waiting(claim, now);
   } else if (message->kind == MessageKind::kBroken && claim.state == ClaimState::kHeld) {

@@ -13,8 +13,8 @@ constexpr Micros kSlack = 30 * kMillisecond;
 }  // namespace
 
 Micros Service::allowance(Micros since) const {
-  const Micros grant = std::max(100 * kMillisecond, 8 * figures_.longest_delay) * 102 / 100 +
-                       10 * kMillisecond + 2 * figures_.longest_delay;
+  const Micros lease = std::max(100 * kMillisecond, 8 * figures_.longest_delay + 40 * kMillisecond);
+  const Micros grant = lease * 102 / 100 + 10 * kMillisecond + 2 * figures_.longest_delay;
   Micros sum = 0;
   int stopped = 0;
   for (const Disturbance& disturbance : disturbances_) {
