@@ -96,6 +96,7 @@ struct Claim {
   Micros renew_at = kNever;
   Micros look_at = kNever;  // when to renew at the latest, whatever the lease, to watch the record
   Micros renewed_at = 0;    // when the latest renewal was sent
+  Micros renewing = 0;      // the lease that it asked for
   Micros heard_at = 0;      // when the server last said whether other clients wait
   Micros others_since = 0;
   int handoffs = 0;
@@ -135,6 +136,7 @@ struct Pending {
   bool notify = false;
 
   // Extensions, verifications and queries.
+  bool sent = false;             // and not answered: it may have taken place
   std::uint64_t command = 0;     // that is to answer it; 0: none is out
   Status trouble;                // the latest passing error of the server
   std::unique_ptr<Query> query;  // null unless it is one

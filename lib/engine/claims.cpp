@@ -455,8 +455,10 @@ void Engine::others_are_waiting(Claim& claim, Micros now) {
 // Ends the current epoch. `tag`: of the release that waits for the server's answer.
 void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) {
   const Micros queued_until = claim.ticket != 0 ? now + kQueueStands : 0;
+  const Micros renewed_until =
+      claim.renew_out ? if_it_arrives_late(claim.renewing, claim.renewed_at) : 0;
   const Micros matters_until = claim.state == ClaimState::kHeld
-                                   ? claim.lapses_at
+                                   ? std::max(claim.lapses_at, renewed_until)
                                    : std::max(claim.matters_until, queued_until);
   claim.state = ClaimState::kIdle;
   claim.ask_out = false;

@@ -333,6 +333,9 @@ Event Engine::outcome(const Pending& pending, Status status) const {
 }
 
 void Engine::complete(Pending& pending, Status status, Micros now) {
+  if (!status.ok() && pending.sent && has_effect(pending)) {
+    status.in_doubt_until = now + config_.request_timeout + pending.lease;
+  }
   complete(pending, outcome(pending, std::move(status)), now);
 }
 
@@ -434,9 +437,6 @@ void Engine::time_out(Pending& pending, Micros now) {
     status = release_timeout(pending);
   } else {
     status = pending.trouble.ok() ? unavailable(node_for(pending), "no answer") : pending.trouble;
-    if (has_effect(pending) && (pending.command != 0 || pending.kind == PendingKind::kDowngrade)) {
-      status.in_doubt_until = now + config_.request_timeout + pending.lease;
-    }
   }
   complete(pending, std::move(status), now);
   if (claim != nullptr) {

@@ -191,6 +191,7 @@ class Engine final : public NodeEvents {
   void others_are_waiting(Claim& claim, Micros now);
 
   // renewal.cpp: the watchdog.
+  Micros if_it_arrives_late(Micros lease, Micros now) const;
   Micros wanted_lease(const Claim& claim, Micros now) const;
   static bool waits_for_others(const Claim& claim);
   static bool runs_short_of_fences(const Claim& claim);

@@ -76,6 +76,7 @@ Status Engine::downgrade(std::int64_t tag, std::int64_t id, const std::string& g
     complete(pending, hold.loss, now);
   } else {
     hold.asked.push_back(tag);
+    pending.sent = true;
     hold.group = group;
     claim->share_with = group;
     want_renewal(*claim);
@@ -131,14 +132,18 @@ void Engine::send_query(Pending& pending, Micros now) {
   }
   Flight flight;
   flight.tag = pending.tag;
+  pending.sent = true;
   pending.command = send(node, command_of(pending), std::move(flight), now);
   if (pending.query == nullptr) {
+    Claim& claim = *holds_.at(pending.hold)->claim;
+    claim.lapses_at = std::max(claim.lapses_at, if_it_arrives_late(pending.lease, now));
     watch({holds_.at(pending.hold)->claim}, now);  // its write ended that
   }
 }
 
 void Engine::on_query_reply(Pending& pending, Reply reply, Micros sent, Micros now) {
   pending.command = 0;
+  pending.sent = false;
   if (reply.is_error()) {
     on_query_error(pending, reply.text(), now);
   } else if (pending.query == nullptr) {

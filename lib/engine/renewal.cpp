@@ -51,6 +51,11 @@ Micros Engine::wanted_lease(const Claim& claim, Micros now) const {
   return wanted;
 }
 
+// When a record has lapsed for certain whose lease is being renewed.
+Micros Engine::if_it_arrives_late(Micros lease, Micros now) const {
+  return lease > 0 ? now + config_.request_timeout + lease + lease / 200 : 0;
+}
+
 // Sets when to renew next; a grant that is not confirmed yet has its time already.
 void Engine::plan_renewal(Claim& claim, Micros now) {
   if (!claim.confirmed || claim.state != ClaimState::kHeld) {
@@ -171,6 +176,7 @@ Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) c
   }
   claim.renew_out = true;
   claim.renewed_at = now;
+  claim.renewing = args.lease;
   claim.renew_at = kNever;
   claim.look_at = kNever;
   claim.primitive->add_renewal(claim.resource, args, command);

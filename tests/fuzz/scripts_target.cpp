@@ -262,7 +262,8 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
   *resources = 1 + input_.below(3);
   for (std::size_t i = 0; i < *resources; ++i) {
     args.push_back(claim() + packed(number(3e7)) + packed(number(ts)) + packed16(input_.byte()) +
-                   packed16(1) + packed16(2) + kind() + (input_.flag() ? group() : ""));
+                   packed16(1) + packed16(2) + kind() +
+                   (input_.flag() ? packed(number(ts)) + group() : ""));
   }
   return args;
 }

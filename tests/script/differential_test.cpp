@@ -90,7 +90,7 @@ class Caller {
     if (kind < 38) {
       return acquire();
     }
-    if (kind < 60) {
+    if (kind < 59) {
       return leave();
     }
     if (kind < 62) {

@@ -87,6 +87,7 @@ std::string AcquireCall::packed() const {
 }
 
 std::string RenewCall::packed() const {
+  const std::int64_t shared_under = fence_of_group == 0 ? fence : fence_of_group;
   return Packer()
       .bytes(claim(client, epoch))
       .number(lease)
@@ -95,7 +96,7 @@ std::string RenewCall::packed() const {
       .u16(static_cast<std::uint64_t>(holds))
       .u16(static_cast<std::uint64_t>(local_waiters))
       .u8(static_cast<std::uint64_t>(kind))
-      .bytes(group)
+      .bytes(group.empty() ? "" : Packer().number(shared_under).take() + group)
       .take();
 }
 

@@ -85,7 +85,8 @@ struct RenewCall {
   int holds = 1;
   int local_waiters = 0;
   int kind = kLock;
-  std::string group = {};
+  std::string group = {};           // a downgrade
+  std::int64_t fence_of_group = 0;  // under which; 0: the grant's
 
   [[nodiscard]] std::string packed() const;
 };

@@ -91,7 +91,8 @@ void Checks::check_fence(Process& process, const Event& event, const Submission&
   // its own, lower fences until it knows: what the resource refuses.
   const bool old_tenure =
       !exclusion_applies(submission.name) &&
-      (event.fence == own + 1 || (submission.want.shared() && event.fence == own));
+      (event.fence == own + 1 || (submission.want.shared() && event.fence == own) ||
+       event.fence <= world_.data_lost_at());
   // Those who share a tenure share its fence.
   const auto with = [&submission](const std::string& other) {
     return submission.want.shared() && (other.empty() || other == submission.want.group);

@@ -176,7 +176,9 @@ class Schedule {
     request.want = some_want(user.name);
     request.owner = user.owner;
     request.notify = true;
-    request.lease = world_.chance(30) ? world_.span(100 * kMillisecond, 900 * kMillisecond) : 0;
+    // One that is shorter than the way there and back is none.
+    const Micros shortest = 100 * kMillisecond + (plan_.steady ? 4 * plan_.longest_delay : 0);
+    request.lease = world_.chance(30) ? world_.span(shortest, 900 * kMillisecond) : 0;
     request.max_hold = world_.chance(10) ? world_.span(100 * kMillisecond, 2 * kSecond) : 0;
     const std::int64_t kind = world_.random().between(1, 100);
     const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, 800 * kMillisecond) : kNever;
@@ -480,10 +482,14 @@ class Schedule {
     }
   }
 
-  void wipe_server() { run_by_hand({"FLUSHALL"}); }
+  void wipe_server() {
+    world_.lose_data();
+    run_by_hand({"FLUSHALL"});
+  }
 
   // Or somebody deletes it.
   void evict_a_key() {
+    world_.lose_data();
     const std::int64_t kind = world_.random().between(0, 3);
     const std::string record = key_of("belay:", 'r', names_.front());
     run_by_hand({"DEL", kind == 0   ? fence_key_of("belay:", record)

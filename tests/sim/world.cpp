@@ -338,6 +338,9 @@ void World::stop_server(Micros duration) {
 void World::restart_server(bool keep_data) {
   trace(std::string("the server restarts ") + (keep_data ? "with" : "without") + " its data");
   cut_everybody();
+  if (!keep_data) {
+    lose_data();
+  }
   server_.restart(keep_data);
 }
 
@@ -346,6 +349,7 @@ void World::fail_over(Micros lag) {
   at(now_ + lag, [this] {
     trace("another server takes over, without the latest writes");
     cut_everybody();
+    lose_data();
     server_.fail_over();
   });
 }

@@ -159,6 +159,12 @@ class World {
 
   bool server_stopped() const { return stopped_; }
 
+  // By hand, beside what restarts and failovers lose.
+  void lose_data() { data_lost_at_ = server_time(); }
+
+  // By the server's clock, the latest time; 0: never.
+  Micros data_lost_at() const { return data_lost_at_; }
+
   // No more faults by chance.
   void calm() {
     calm_ = true;
@@ -233,6 +239,7 @@ class World {
   bool calm_ = false;
   int lost_percent_ = 0;
   Micros lost_message_at_ = 0;
+  Micros data_lost_at_ = 0;
   Server server_;
   Micros server_offset_ = 0;
   std::int64_t server_drift_ppm_ = 0;
