@@ -117,6 +117,7 @@ enum class PendingKind : std::uint8_t { kAcquire, kRelease, kExtend, kVerify, kD
 // An accepted submission that has not completed.
 struct Pending {
   std::int64_t tag = 0;
+  std::uint64_t order = 0;  // of its submission
   PendingKind kind = PendingKind::kAcquire;
   Timer timer;
   Micros reach_by = kNever;

@@ -111,6 +111,7 @@ Pending& Engine::add_pending(std::int64_t tag, PendingKind kind, Micros now) {
   auto owned = std::make_unique<Pending>();
   Pending& pending = *owned;
   pending.tag = tag;
+  pending.order = ++last_order_;
   pending.kind = kind;
   pending.timer.pending = &pending;
   pending.reach_by = now + config_.request_timeout;
@@ -589,12 +590,24 @@ void Engine::on_node_up(Node& node, Micros now) {
     }
     settle(*claim, now);
   }
+  send_queries(node, now);
+  finish(now);
+}
+
+// On a new connection, in the order of their submission: what changes something may build on what
+// came before.
+void Engine::send_queries(Node& node, Micros now) {
+  std::vector<Pending*> queries;
   for (const auto& [tag, pending] : pendings_) {
     if (is_query(pending->kind) && &node_for(*pending) == &node) {
-      send_query(*pending, now);
+      queries.push_back(pending.get());
     }
   }
-  finish(now);
+  std::sort(queries.begin(), queries.end(),
+            [](const Pending* left, const Pending* right) { return left->order < right->order; });
+  for (Pending* query : queries) {
+    send_query(*query, now);
+  }
 }
 
 // On a new connection. Where older ones were killed, nothing of theirs can arrive any more.

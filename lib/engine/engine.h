@@ -127,6 +127,7 @@ class Engine final : public NodeEvents {
   bool may_be_for_us(const Message& message) const;
   std::vector<Claim*> claims_on(const Node& node) const;
   void send_leaves(Claim& claim, Micros now);
+  void send_queries(Node& node, Micros now);
   static void suspect(const Flight& flight);
   void reset_claim(Claim& claim, Micros now);
   void refuse_waiting(Node& node, Micros now);
@@ -237,6 +238,7 @@ class Engine final : public NodeEvents {
   std::int64_t last_hold_ = 0;
   std::int64_t last_claim_ = 0;
   std::uint64_t last_command_ = 0;
+  std::uint64_t last_order_ = 0;
   std::unordered_map<std::uint16_t, std::int64_t> highest_fences_;  // by slot
   bool closing_ = false;
   bool closed_ = false;

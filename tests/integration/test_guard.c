@@ -153,6 +153,24 @@ static void test_async(Server* server) {
   belay_client_free(client);
 }
 
+// Also those that a client takes before it has reached its server.
+static void test_order(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  char expected[27] = "";
+  for (int i = 0; i < 26; ++i) {
+    const char letter[] = {(char)('a' + i), '\0'};
+    const char* const words[] = {"APPEND", letter};
+    CHECK_STATUS(BELAY_OK,
+                 belay_submit_fenced_write(client, i + 1, "order", -1, 7, 2, words, NULL));
+    expected[i] = letter[0];
+  }
+  for (int i = 0; i < 26; ++i) {
+    TAKE(client, BELAY_EVENT_WRITTEN, i + 1, BELAY_OK);
+  }
+  check_data(server, expected);
+  belay_client_free(client);
+}
+
 // A write that is cancelled says how it ended all the same.
 static void test_cancel(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
@@ -215,6 +233,7 @@ const Test guard_tests[] = {
     {"A foreign key in the place of a fence answers WRONG_TYPE and is named", test_foreign_guard},
     {"Fenced writes that cannot be meant are INVALID_ARGUMENT and change nothing", test_misuse},
     {"A submitted write has its event, and its words may be gone", test_async},
+    {"Writes take place in the order of their submission", test_order},
     {"A cancelled write is carried out all the same", test_cancel},
     {"A fenced write that is cut off takes place once or not at all, and is in doubt", test_cuts},
     {"A writer needs the right to its command and its key", test_rights},
