@@ -36,5 +36,7 @@ expect "README's example" 'order 42 is ours, fence [0-9]' "$here/example"
 expect "quickstart" 'charging order 42 under fence [0-9]' "$build/examples/example_quickstart"
 expect "event_loop" 'released' "$build/examples/example_event_loop"
 expect "leader_election" 'leading under fence [0-9]' "$build/examples/example_leader_election" 1
+expect "read_write_lock" 'reading it again under fence [0-9]' "$build/examples/example_read_write_lock"
+expect "semaphore" 'working with 2 of 8 units' "$build/examples/example_semaphore" 1
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
