@@ -156,9 +156,19 @@ belay_client* client_of(const ClientSetup* setup) {
 }
 
 belay_request* request_of(const RequestSetup* setup) {
-  belay_request* request = belay_request_new(BELAY_LOCK);
-  CHECK_STATUS(BELAY_OK, belay_request_add_name(request, setup->name,
-                                                setup->name_size == 0 ? -1 : setup->name_size));
+  belay_request* request =
+      belay_request_new(setup->primitive == 0 ? BELAY_LOCK : setup->primitive);
+  const int64_t name_size = setup->name_size == 0 ? -1 : setup->name_size;
+  CHECK_STATUS(BELAY_OK, setup->shared
+                             ? belay_request_add_shared_name(request, setup->name, name_size)
+                             : belay_request_add_name(request, setup->name, name_size));
+  if (setup->identity != NULL) {
+    CHECK_STATUS(BELAY_OK, belay_request_set_identity(request, setup->identity, -1));
+  }
+  if (setup->primitive == BELAY_SEMAPHORE) {
+    CHECK_STATUS(BELAY_OK, belay_request_set_permits(request, setup->permits, setup->limit));
+  }
+  CHECK_STATUS(BELAY_OK, belay_request_set_lock_delay_ms(request, setup->lock_delay_ms));
   CHECK_STATUS(BELAY_OK, belay_request_set_lease_ms(request, setup->lease_ms));
   CHECK_STATUS(BELAY_OK, belay_request_set_owner(request, setup->owner));
   CHECK_STATUS(BELAY_OK, belay_request_set_notify(request, setup->notify));
@@ -206,8 +216,12 @@ int64_t waiters_of(belay_client* client, const char* name) {
   return count_members(client, name, BELAY_ROLE_WAITER);
 }
 
+int64_t holders_of(belay_client* client, const char* name) {
+  return count_members(client, name, BELAY_ROLE_HOLDER);
+}
+
 bool is_held(belay_client* client, const char* name) {
-  return count_members(client, name, BELAY_ROLE_HOLDER) == 1;
+  return holders_of(client, name) == 1;
 }
 
 belay_event* check_event(const char* file, int line, belay_client* client, int32_t kind,

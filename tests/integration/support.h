@@ -23,6 +23,9 @@ extern const bool sees_every_status;
 
 // One table a file; a table ends with a NULL name.
 extern const Test turn_tests[];
+extern const Test shared_tests[];
+extern const Test joint_tests[];
+extern const Test semaphore_tests[];
 extern const Test hold_tests[];
 extern const Test query_tests[];
 extern const Test guard_tests[];
@@ -92,6 +95,12 @@ belay_client* client_of(const ClientSetup* setup);
 typedef struct RequestSetup {
   const char* name;
   int64_t name_size;  // 0: it ends with NUL
+  int32_t primitive;  // 0: a lock
+  bool shared;        // to read
+  const char* identity;
+  int64_t permits;  // of a semaphore, as is the limit
+  int64_t limit;
+  int64_t lock_delay_ms;
   int64_t lease_ms;
   int64_t owner;
   int64_t max_hold_ms;
@@ -115,7 +124,9 @@ void give_back(belay_client* client, int64_t hold);
 
 // How many clients wait for a name, as the server knows it.
 int64_t waiters_of(belay_client* client, const char* name);
-// True if somebody holds it.
+// How many clients hold it together, or how many holds of a semaphore there are.
+int64_t holders_of(belay_client* client, const char* name);
+// True if one client holds it.
 bool is_held(belay_client* client, const char* name);
 
 // Takes the next event, which must be of this kind, tag and status.

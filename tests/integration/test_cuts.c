@@ -28,7 +28,7 @@ static void expect_fault(const Proxy* proxy, int64_t before) {
 // The record is gone, not merely lapsed, and nobody waits: nothing was counted twice.
 static void check_free(const Server* server) {
   EVENTUALLY(strcmp("0", server_ask(server, "EXISTS", "belay:r:{a}", "belay:q:{a}", "belay:w:{a}",
-                                    NULL)) == 0);
+                                    "belay:e:{a}", NULL)) == 0);
 }
 
 static belay_client* long_lived(const char* url, const char* user) {
@@ -187,6 +187,128 @@ static void test_cut_breaks(Server* server) {
   belay_client_free(waiter);
 }
 
+// ---- Names that several hold
+
+typedef struct Way {
+  RequestSetup wanted;
+  RequestSetup excluding;  // what cannot be had beside it
+} Way;
+
+static const Way kWays[] = {
+    {{.name = "a", .shared = true}, {.name = "a"}},
+    {{.name = "a", .identity = "x"}, {.name = "a"}},
+    {{.name = "s", .primitive = BELAY_SEMAPHORE, .permits = 1, .limit = 3},
+     {.name = "s", .primitive = BELAY_SEMAPHORE, .permits = 3, .limit = 3}}};
+
+enum { kWayCount = sizeof kWays / sizeof kWays[0] };
+
+// A member comes and goes beside another one, through each cut.
+static void test_cut_members(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* client = long_lived(proxy.url, NULL);
+  belay_client* member = long_lived(server->url, NULL);
+  belay_client* other = long_lived(server->url, NULL);
+  for (int i = 0; i < kWayCount * kCutCount; ++i) {
+    const Way* way = &kWays[i / kCutCount];
+    const int cut = kCuts[i % kCutCount];
+    const int64_t beside = GRANTED(acquire_as(member, 0, &way->wanted));
+    int64_t faults = proxy.state->faults;
+    proxy_break_next(&proxy, cut);
+    const int64_t hold = GRANTED(acquire_as(client, 0, &way->wanted));
+    expect_fault(&proxy, faults++);
+    CHECK_INT(2, holders_of(other, way->wanted.name));
+    CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
+    CHECK_STATUS(BELAY_OK, submit_as(other, 1, -1, &way->excluding));
+    EVENTUALLY(waiters_of(other, way->wanted.name) == 1);
+    proxy_break_next(&proxy, cut);
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    expect_fault(&proxy, faults++);
+    EVENTUALLY(holders_of(other, way->wanted.name) == 1);
+    CHECK(belay_next(other, 0) == NULL);
+    CHECK_STATUS(BELAY_OK, belay_verify(member, beside, NULL));
+    CHECK_STATUS(BELAY_OK, belay_release(member, beside));
+    give_back(other, TAKE(other, BELAY_EVENT_ACQUIRED, 1, BELAY_OK));
+    check_free(server);
+    CHECK_INT(0, holders_of(other, way->wanted.name));
+    CHECK_INT(0, waiters_of(other, way->wanted.name));
+  }
+  belay_client_free(client);
+  belay_client_free(member);
+  belay_client_free(other);
+}
+
+// A waiter keeps its place through each cut.
+static void test_cut_waiting_members(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* holder = long_lived(server->url, NULL);
+  belay_client* client = long_lived(proxy.url, NULL);
+  belay_client* later = long_lived(server->url, NULL);
+  for (int i = 0; i < kWayCount * kCutCount; ++i) {
+    const Way* way = &kWays[i / kCutCount];
+    const char* name = way->wanted.name;
+    const int64_t hold = GRANTED(acquire_as(holder, 0, &way->excluding));
+    const int64_t faults = proxy.state->faults;
+    proxy_break_next(&proxy, kCuts[i % kCutCount]);
+    CHECK_STATUS(BELAY_OK, submit_as(client, 1, -1, &way->wanted));
+    EVENTUALLY(waiters_of(holder, name) == 1);
+    CHECK_STATUS(BELAY_OK, submit_as(later, 1, -1, &way->excluding));
+    EVENTUALLY(waiters_of(holder, name) == 2);
+    expect_fault(&proxy, faults);
+    CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));  // it is connected again
+    CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+    const int64_t first = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    CHECK(belay_next(later, 0) == NULL);
+    give_back(client, first);
+    give_back(later, TAKE(later, BELAY_EVENT_ACQUIRED, 1, BELAY_OK));
+    EVENTUALLY(holders_of(holder, name) == 0);
+    check_free(server);
+  }
+  belay_client_free(holder);
+  belay_client_free(client);
+  belay_client_free(later);
+}
+
+static void test_cut_renewals_of_members(Server* server) {
+  const int64_t lease = scaled(600);
+  const Proxy proxy = proxy_start(server);
+  for (int i = 0; i < kWayCount; ++i) {
+    belay_client* client = CLIENT(.url = proxy.url, .watchdog_lease_ms = lease);
+    CHECK_STATUS(BELAY_OK, submit_as(client, 1, 0, &kWays[i].wanted));
+    const int64_t hold = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    for (int cut = 0; cut < kCutCount; ++cut) {
+      const int64_t faults = proxy.state->faults;
+      proxy_break_next(&proxy, kCuts[cut]);
+      EVENTUALLY(proxy.state->faults == faults + 1);
+      STAYS(lease, belay_hold_state(client, hold) != BELAY_HOLD_LOST);
+    }
+    check_no_loss(client);
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    belay_client_free(client);
+  }
+}
+
+// Whatever is lost, the hold is shared in the end.
+static void test_cut_downgrades(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* client = long_lived(proxy.url, NULL);
+  belay_client* other = long_lived(server->url, NULL);
+  for (int i = 0; i < kCutCount; ++i) {
+    const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+    const int64_t faults = proxy.state->faults;
+    proxy_break_next(&proxy, kCuts[i]);
+    CHECK_STATUS(BELAY_OK, belay_downgrade(client, hold, NULL));
+    expect_fault(&proxy, faults);
+    const int64_t reader = GRANTED(acquire_as(other, 0, &kWays[0].wanted));
+    CHECK_INT(belay_hold_fence(client, hold, 0), belay_hold_fence(other, reader, 0));
+    CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    CHECK_STATUS(BELAY_OK, belay_release(other, reader));
+    check_free(server);
+  }
+  belay_client_free(client);
+  belay_client_free(other);
+}
+
 // ---- Bytes of a connection that is gone
 
 // An acquire whose bytes arrive when its client has long released the lock takes nothing: its
@@ -267,6 +389,12 @@ const Test cut_tests[] = {
     {"A renewal that is cut off is repeated in time", test_cut_renewals},
     {"Extensions and queries that are cut off come to their end", test_cut_extensions_and_queries},
     {"A break that is cut off parts one holder at most from the lock", test_cut_breaks},
+    {"Readers, members and permits that are cut off come and go once", test_cut_members},
+    {"Readers, members and permits that are cut off while they wait keep their places",
+     test_cut_waiting_members},
+    {"Renewals of readers, members and permits that are cut off are repeated in time",
+     test_cut_renewals_of_members},
+    {"A downgrade that is cut off is carried out", test_cut_downgrades},
     {"An acquire whose bytes arrive late takes nothing", test_ghost},
     {"Cuts without the right to CLIENT KILL end as others do", test_cuts_without_kill},
     {"Without the right to CLIENT KILL, what a late acquire took is given back",
