@@ -156,8 +156,7 @@ belay_client* client_of(const ClientSetup* setup) {
 }
 
 belay_request* request_of(const RequestSetup* setup) {
-  belay_request* request =
-      belay_request_new(setup->primitive == 0 ? BELAY_LOCK : setup->primitive);
+  belay_request* request = belay_request_new(setup->primitive == 0 ? BELAY_LOCK : setup->primitive);
   const int64_t name_size = setup->name_size == 0 ? -1 : setup->name_size;
   CHECK_STATUS(BELAY_OK, setup->shared
                              ? belay_request_add_shared_name(request, setup->name, name_size)

@@ -444,15 +444,14 @@ static void test_client_ends(Server* server) {
 enum { kDelayMs = 1200 };
 
 // How each request holds it, and who cannot have it beside.
-static const RequestSetup kDelayed[] = {
-    {.name = "a", .lock_delay_ms = kDelayMs},
-    {.name = "a", .shared = true, .lock_delay_ms = kDelayMs},
-    {.name = "a", .identity = "x", .lock_delay_ms = kDelayMs},
-    {.name = "s",
-     .primitive = BELAY_SEMAPHORE,
-     .permits = 2,
-     .limit = 3,
-     .lock_delay_ms = kDelayMs}};
+static const RequestSetup kDelayed[] = {{.name = "a", .lock_delay_ms = kDelayMs},
+                                        {.name = "a", .shared = true, .lock_delay_ms = kDelayMs},
+                                        {.name = "a", .identity = "x", .lock_delay_ms = kDelayMs},
+                                        {.name = "s",
+                                         .primitive = BELAY_SEMAPHORE,
+                                         .permits = 2,
+                                         .limit = 3,
+                                         .lock_delay_ms = kDelayMs}};
 static const RequestSetup kExcluded[] = {
     {.name = "a"},
     {.name = "a"},
@@ -537,14 +536,14 @@ const Test joint_tests[] = {
     {"Only readers, and only requests of one identity, hold a name together",
      test_who_excludes_whom},
     {"An identity is 1 to 256 bytes, all of which count", test_identities},
-    {"An owner may leave a name to an identity that it holds it by, too", test_identity_of_an_owner},
+    {"An owner may leave a name to an identity that it holds it by, too",
+     test_identity_of_an_owner},
     {"Processes hold a name together until the last has left; each tenure has a fence",
      test_processes},
     {"A killed member is waited for until its own lease ends", test_killed_members},
     {"The watchdog keeps each of those who hold a name together", test_watchdog},
     {"Holds that several have outlive their connections", test_cut_connections},
-    {"Holds of one client that share a name have each their own end",
-     test_extend_abandon_max_hold},
+    {"Holds of one client that share a name have each their own end", test_extend_abandon_max_hold},
     {"An abandoned hold of those that several have lapses", test_abandoned},
     {"One of those who hold a name together falls silent: its hold ends, the others' do not",
      test_silence},

@@ -284,8 +284,7 @@ static void* take_turns(void* argument) {
   belay_client* client = CLIENT(.url = visitor->server->url);
   for (int i = 0; i < kTurns; ++i) {
     const int64_t permits = 1 + (i + visitor->place) % 3;
-    const int64_t hold =
-        GRANTED(ACQUIRE(client, -1, PERMITS(.permits = permits, .limit = kLimit)));
+    const int64_t hold = GRANTED(ACQUIRE(client, -1, PERMITS(.permits = permits, .limit = kLimit)));
     crowd_pass(crowd, visitor->place, permits, client, hold);
   }
   belay_client_free(client);
@@ -377,8 +376,8 @@ static void test_stopped_waiter(Server* server) {
 static void test_fixed_lease(Server* server) {
   belay_client* clients[2];
   make_clients(server, clients, 2);
-  const int64_t late = GRANTED(
-      ACQUIRE(clients[0], 0, PERMITS(.permits = 1, .limit = 1, .lease_ms = scaled(300))));
+  const int64_t late =
+      GRANTED(ACQUIRE(clients[0], 0, PERMITS(.permits = 1, .limit = 1, .lease_ms = scaled(300))));
   CHECK_STATUS(BELAY_OK, SUBMIT_PERMITS(clients[1], 1, 1, 1));
   EVENTUALLY(waiters_of(clients[1], "s") == 1);
   const int64_t next = take_soon(clients[1], 1, 1);
@@ -402,8 +401,8 @@ static void test_extend_and_abandon(Server* server) {
   CHECK(belay_hold_remaining_ms(clients[0], fixed) > 60000);
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_extend(clients[0], kept, 90000, NULL));
   CHECK_STATUS(BELAY_OK, belay_release(clients[0], fixed));
-  const int64_t lapses = GRANTED(
-      ACQUIRE(clients[0], 0, PERMITS(.permits = 1, .limit = 2, .lease_ms = scaled(300))));
+  const int64_t lapses =
+      GRANTED(ACQUIRE(clients[0], 0, PERMITS(.permits = 1, .limit = 2, .lease_ms = scaled(300))));
   CHECK_STATUS(BELAY_OK, belay_hold_abandon(clients[0], lapses));
   CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_release(clients[0], lapses));
   REFUSED(BELAY_BUSY, TRY(clients[0], 1, 2));
@@ -415,8 +414,8 @@ static void test_extend_and_abandon(Server* server) {
 
 static void test_max_hold(Server* server) {
   belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = scaled(400));
-  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, 0,
-                                PERMITS(.permits = 1, .limit = 1, .max_hold_ms = scaled(600))));
+  CHECK_STATUS(BELAY_OK,
+               SUBMIT(client, 1, 0, PERMITS(.permits = 1, .limit = 1, .max_hold_ms = scaled(600))));
   const int64_t hold = take_soon(client, 1, 1);
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK));
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_LOST, 0, BELAY_LOST));

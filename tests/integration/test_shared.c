@@ -93,8 +93,7 @@ static void test_tries_against_a_writer(Server* server) {
   make_clients(server, clients, 2);
   const int64_t writer = GRANTED(WRITE(clients[0], 0));
   for (int64_t tag = 1; tag <= 5; ++tag) {
-    CHECK_STATUS(BELAY_OK,
-                 SUBMIT(clients[1], tag, tag == 3 ? -1 : 0, .name = "a", .shared = true));
+    CHECK_STATUS(BELAY_OK, SUBMIT(clients[1], tag, tag == 3 ? -1 : 0, .name = "a", .shared = true));
   }
   for (int64_t tag = 1; tag <= 5; ++tag) {
     if (tag != 3) {
@@ -110,8 +109,7 @@ static void test_tries_against_a_writer(Server* server) {
 static void test_join_late(Server* server) {
   const int64_t lease = scaled(1500);
   belay_client* client = CLIENT(.url = server->url);
-  const int64_t first =
-      GRANTED(ACQUIRE(client, 0, .name = "a", .shared = true, .lease_ms = lease));
+  const int64_t first = GRANTED(ACQUIRE(client, 0, .name = "a", .shared = true, .lease_ms = lease));
   EVENTUALLY(belay_hold_remaining_ms(client, first) < 40);
   const int64_t second =
       GRANTED(ACQUIRE(client, 0, .name = "a", .shared = true, .lease_ms = lease));
@@ -339,8 +337,7 @@ static void* read_and_write(void* argument) {
   const Visitor* visitor = argument;
   for (int i = 0; i < visitor->rounds; ++i) {
     const bool writes = (i + visitor->place) % 5 == 0;
-    const int64_t hold = GRANTED(
-        writes ? WRITE(visitor->client, -1) : READ(visitor->client, -1));
+    const int64_t hold = GRANTED(writes ? WRITE(visitor->client, -1) : READ(visitor->client, -1));
     crowd_pass(crowd, visitor->place, writes ? kRoom : 1, visitor->client, hold);
   }
   return NULL;
@@ -354,8 +351,8 @@ static void compete(Server* server, const Line* parent, int64_t number) {
   Visitor visitors[kThreads];
   pthread_t threads[kThreads];
   for (int i = 0; i < kThreads; ++i) {
-    visitors[i] = (Visitor){
-        .client = client, .place = (int)number * kThreads + i, .rounds = kRoundsAThread};
+    visitors[i] =
+        (Visitor){.client = client, .place = (int)number * kThreads + i, .rounds = kRoundsAThread};
     CHECK(pthread_create(&threads[i], NULL, read_and_write, &visitors[i]) == 0);
   }
   for (int i = 0; i < kThreads; ++i) {
@@ -788,8 +785,10 @@ const Test shared_tests[] = {
     {"A downgrade does not wait for the next but one renewal", test_downgrade_during_a_renewal},
     {"A downgraded fixed lease ends when it would have", test_downgrade_of_a_fixed_lease},
     {"When a waiting writer gives up, the readers behind it get in at once", test_cancelled_writer},
-    {"When a waiting writer of the client that reads gives up, the readers behind it get in at once",
+    {"When a waiting writer of the client that reads gives up, the readers behind it get in at "
+     "once",
      test_cancelled_writer_in_the_reading_client},
-    {"When a waiting writer of another client gives up, the readers of the client that reads get in",
+    {"When a waiting writer of another client gives up, the readers of the client that reads get "
+     "in",
      test_cancelled_writer_of_another_client},
     {NULL, NULL}};
