@@ -3,6 +3,8 @@
 A PostgreSQL server is started on a unix socket in a directory of its own. Transactions begin and
 end by the statements that a user would write, and not by a driver's own ideas of them.
 """
+import atexit
+import functools
 import glob
 import os
 import pwd
@@ -177,3 +179,11 @@ class Postgres:
             self.process.send_signal(signal.SIGQUIT)  # its processes end with it
             self.process.wait()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@functools.cache
+def postgres():
+    """One server for all tests, started when the first of them needs it."""
+    server = Postgres().start()
+    atexit.register(server.stop)
+    return server

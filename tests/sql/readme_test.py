@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
-from databases import Postgres, connect
+from databases import connect, postgres
 from support import BELAY, LIMIT, Server
 
 README = os.path.join(os.path.dirname(__file__), "..", "..", "README.md")
@@ -15,8 +15,8 @@ class ReadmeExample(unittest.TestCase):
     def setUp(self):
         self.server = Server().start()
         self.addCleanup(self.server.stop)
-        self.database = Postgres().start()
-        self.addCleanup(self.database.stop)
+        self.database = postgres()
+        self.database.fresh()
         with open(README, encoding="utf-8") as readme:
             section = readme.read().split("## Fences in a database", 1)[1]
         self.command = re.search(r"```sh\n(.*?)```", section, re.DOTALL).group(1)

@@ -9,7 +9,7 @@ import random
 import threading
 import unittest
 
-from databases import READ_COMMITTED, STRICT_LEVELS, Again, Postgres, Sqlite, connect
+from databases import READ_COMMITTED, STRICT_LEVELS, Again, Sqlite, connect, postgres
 from patterns import (ALL, FENCED, ORDER, REFUSED, RESOURCE, WRITTEN, FenceColumn,
                       GuardInOneStatement, GuardRow, Unguarded, Upsert, VersionColumn)
 from support import LIMIT, eventually
@@ -333,11 +333,7 @@ class OnSqlite(InTurn, unittest.TestCase):
 class OnPostgres(InTurn, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.database = Postgres().start()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.database.stop()
+        cls.database = postgres()
 
     def assert_outcome(self, world, outcome, expected):
         """Where READ COMMITTED looks again, the stricter levels give up, and nothing is written."""
