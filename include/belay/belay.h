@@ -234,7 +234,8 @@ BELAY_API int32_t belay_request_set_identity(belay_request* request, const char*
  * permits at once. Of semaphores only. */
 BELAY_API int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64_t limit);
 /* Set for how long nobody gets the name after a hold of this request has been lost, 0..60000 ms,
- * default 0: time for what the loser may still have on its way. A release frees at once. */
+ * default 0: time for what the loser may still have on its way. A release and a break free at once.
+ * Where an owner re-enters, the delay of the first hold counts. */
 BELAY_API int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms);
 /* Set a fixed lease, 100..86400000: the hold lasts exactly that long, is not renewed, and may be
  * extended. 0 (default): the watchdog's lease, renewed. */

@@ -88,8 +88,7 @@ std::int32_t submit(belay_client* client, std::int64_t tag, Status checked,
 
 // What is to be acquired, or why that cannot be said.
 belay::Result<belay::AcquireRequest> checked_request(const belay_client* client,
-                                                     belay_request* request,
-                                                     std::int64_t wait_ms) {
+                                                     belay_request* request, std::int64_t wait_ms) {
   if (request == nullptr) {
     return Status(BELAY_INVALID_ARGUMENT, "the request was NULL");
   }

@@ -174,9 +174,8 @@ void Engine::on_acquire_error(Claim& claim, std::string_view words, Micros now) 
 // there.
 void Engine::refuse(Claim& claim, const Status& status, Micros now) {
   const bool may_stand = claim.ticket != 0 || claim.may_stand;
-  const Status why = status;
   for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
-    complete(*pending, why, now);
+    complete(*pending, status, now);
   }
   end_claim(claim, may_stand, 0, now);
 }
@@ -307,14 +306,15 @@ void Engine::deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros 
     std::copy_if(claim.waiting.begin(), claim.waiting.end(), std::back_inserter(same),
                  [&claim, owner](const Pending* pending) {
                    return pending->owner == owner &&
-                          (!claim.shared() || pending->want == claim.want);
+                          (!claim.shared() || pending->want.suits(claim.want));
                  });
     for (Pending* pending : same) {
       make_hold(claim, *pending, fence, after(now, pending->lease > 0 ? pending->lease : kNever),
                 now);
     }
   }
-  while (claim.shared() && !claim.waiting.empty() && claim.waiting.front()->want == claim.want) {
+  while (claim.shared() && !claim.waiting.empty() &&
+         claim.waiting.front()->want.suits(claim.want)) {
     Pending& next = *claim.waiting.front();
     make_hold(claim, next, fence, after(now, next.lease > 0 ? next.lease : kNever), now);
   }
@@ -323,16 +323,16 @@ void Engine::deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros 
 
 // Whether it may be beside those who have the claim, as far as is known.
 bool Engine::wants_to_join(const Claim& claim, const Pending& pending) {
-  return claim.state == ClaimState::kHeld && claim.shared() && claim.want == pending.want &&
+  return claim.state == ClaimState::kHeld && claim.shared() && pending.want.suits(claim.want) &&
          !claim.others_wait;
 }
 
 // Whether a try may be let in by the answer that others of its kind are waiting for.
 bool Engine::may_be_let_in(const Claim& claim, const Pending& pending) {
   const bool asks = claim.state == ClaimState::kAsking && claim.shared() && claim.ticket == 0;
-  return (asks || wants_to_join(claim, pending)) && claim.want == pending.want &&
+  return (asks || wants_to_join(claim, pending)) && pending.want.suits(claim.want) &&
          std::all_of(claim.waiting.begin(), claim.waiting.end(),
-                     [&claim](const Pending* other) { return other->want == claim.want; });
+                     [&claim](const Pending* other) { return other->want.suits(claim.want); });
 }
 
 // Whoever is first in line may be content to join: the server must say that nobody else waits.
@@ -348,7 +348,7 @@ void Engine::look_for_room(Claim& claim, Micros now) {
 bool Engine::may_join(const Claim& claim, const Pending& pending, Micros now) const {
   const Micros soon = std::max({kMinGrant / 2, claim.vouched / 3, 2 * claim.node->round_trip()});
   return claim.state == ClaimState::kHeld && claim.shared() && claim.confirmed &&
-         !claim.others_wait && claim.want == pending.want && claim.deadline - now > soon &&
+         !claim.others_wait && pending.want.suits(claim.want) && claim.deadline - now > soon &&
          now - claim.heard_at <= kJoinWindow;
 }
 
@@ -416,7 +416,7 @@ void Engine::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
 // Whether the next local owner wants just what the claim is, and nobody beside it.
 bool Engine::next_wants_the_same(const Claim& claim) {
   return !claim.waiting.empty() && !claim.shared() && claim.share_with.empty() &&
-         claim.waiting.front()->want == claim.want;
+         claim.waiting.front()->want.suits(claim.want);
 }
 
 // Local owners may have it among themselves as long as that keeps no other client waiting beyond a

@@ -136,19 +136,10 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
   pending.lease = request.lease;
   pending.max_hold = request.max_hold;
   pending.notify = request.notify;
-  const Hold* own = own_hold(claim, request.owner);
-  if (own != nullptr && would_deadlock(claim, request.want)) {
-    complete(pending,
-             Status(BELAY_WOULD_DEADLOCK, "owner " + std::to_string(request.owner) + " shares '" +
-                                              request.name +
-                                              "' and cannot wait for the others to leave"),
-             now);
-  } else if (own != nullptr) {
-    make_hold(claim, pending, own->fence, after(now, request.lease > 0 ? request.lease : kNever),
-              now);
-    plan_renewal(claim, now);
+  if (const Hold* own = own_hold(claim, request.owner); own != nullptr) {
+    re_enter(claim, pending, own->fence, now);
   } else if (claim.waiting.empty() && may_join(claim, pending, now)) {
-    make_hold(claim, pending, claim.fence, after(now, request.lease > 0 ? request.lease : kNever),
+    make_hold(claim, pending, claim.fence, after(now, pending.lease > 0 ? pending.lease : kNever),
               now);
     plan_renewal(claim, now);
   } else if (pending.is_try && claim.state != ClaimState::kIdle && !may_be_let_in(claim, pending)) {
@@ -156,20 +147,38 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
   } else if (refused(*claim.node)) {
     complete(pending, claim.node->trouble(), now);
   } else {
-    pending.waits = true;
-    pending.place = claim.waiting.insert(claim.waiting.end(), &pending);
-    if (wait == kNever) {
-      pending.reach_by = kNever;
-    }
-    pending.reached = claim.state == ClaimState::kHeld ||
-                      (claim.state == ClaimState::kAsking && claim.ticket != 0);
-    timers_.set(pending.timer,
-                pending.reached && !pending.is_try ? pending.wait_until : pending.reach_by);
-    look_for_room(claim, now);
+    line_up(claim, pending, now);
   }
   settle(claim, now);
   finish(now);
   return {};
+}
+
+// By an owner who has the claim, under the fence of its other holds.
+void Engine::re_enter(Claim& claim, Pending& pending, std::int64_t fence, Micros now) {
+  if (would_deadlock(claim, pending.want)) {
+    complete(pending,
+             Status(BELAY_WOULD_DEADLOCK, "owner " + std::to_string(pending.owner) + " shares '" +
+                                              claim.resource.name +
+                                              "' and cannot wait for the others to leave"),
+             now);
+    return;
+  }
+  make_hold(claim, pending, fence, after(now, pending.lease > 0 ? pending.lease : kNever), now);
+  plan_renewal(claim, now);
+}
+
+void Engine::line_up(Claim& claim, Pending& pending, Micros now) {
+  pending.waits = true;
+  pending.place = claim.waiting.insert(claim.waiting.end(), &pending);
+  if (pending.wait_until == kNever) {
+    pending.reach_by = kNever;
+  }
+  pending.reached =
+      claim.state == ClaimState::kHeld || (claim.state == ClaimState::kAsking && claim.ticket != 0);
+  timers_.set(pending.timer,
+              pending.reached && !pending.is_try ? pending.wait_until : pending.reach_by);
+  look_for_room(claim, now);
 }
 
 Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
@@ -519,6 +528,39 @@ bool Engine::may_be_for_us(const Message& message) const {
          (flights_.size() < kMostFlightsForMessages || standing_claim(message) != nullptr);
 }
 
+void Engine::on_message(Claim& claim, const Message& message, Micros now) {
+  const bool current = claim.state != ClaimState::kIdle && claim.epoch == message.epoch;
+  if (message.kind == MessageKind::kSettled) {
+    on_settled(claim, message.epoch, now);
+  } else if (!current) {
+    Leaving leaving;
+    leaving.epoch = message.epoch;
+    leaving.matters_until = now + config_.watchdog_lease;
+    leave(claim, leaving, now);
+  } else if (message.kind == MessageKind::kGrant) {
+    const Micros lease = message.grant_lease;
+    // Rule 4. Without a bound the message vouches for nothing: a deadline in the past makes us ask.
+    const Micros deadline =
+        claim.node->clock().known(now)
+            ? message.server_time + lease - claim.node->clock().bound(now) - lease_margin(lease)
+            : 0;
+    on_grant(claim,
+             {message.epoch, message.fence, message.last_fence, claim.want.permits, deadline, lease,
+              false, message.others_wait},
+             now);
+  } else if (message.kind == MessageKind::kPassed && claim.state == ClaimState::kAsking) {
+    let_pass(claim, now);
+  } else if (message.kind == MessageKind::kNext && claim.state == ClaimState::kAsking) {
+    // Not later than its poll: a bound of the clock that is too old believes no grant.
+    claim.ask_at =
+        std::min(claim.poll_at, now + std::min(message.look_in + kLookAfter, fallback_poll(0)));
+  } else if (message.kind == MessageKind::kWaits && claim.state == ClaimState::kHeld) {
+    others_are_waiting(claim, now);
+  } else if (message.kind == MessageKind::kBroken && claim.state == ClaimState::kHeld) {
+    lose_claim(claim, "it was broken by " + message.by, now);
+  }
+}
+
 void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   const std::optional<Message> message = lock_.read_message(payload);
   if (!message || static_cast<std::size_t>(message->of) > primitives_.size()) {
@@ -531,36 +573,7 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
     return;
   }
   Claim& claim = claim_of(*message);
-  const bool current = claim.state != ClaimState::kIdle && claim.epoch == message->epoch;
-  if (message->kind == MessageKind::kSettled) {
-    on_settled(claim, message->epoch, now);
-  } else if (!current) {
-    Leaving leaving;
-    leaving.epoch = message->epoch;
-    leaving.matters_until = now + config_.watchdog_lease;
-    leave(claim, leaving, now);
-  } else if (message->kind == MessageKind::kGrant) {
-    const Micros lease = message->grant_lease;
-    // Rule 4. Without a bound the message vouches for nothing: a deadline in the past makes us ask.
-    const Micros deadline =
-        node.clock().known(now)
-            ? message->server_time + lease - node.clock().bound(now) - lease_margin(lease)
-            : 0;
-    on_grant(claim,
-             {message->epoch, message->fence, message->last_fence, claim.want.permits, deadline,
-              lease, false, message->others_wait},
-             now);
-  } else if (message->kind == MessageKind::kPassed && claim.state == ClaimState::kAsking) {
-    let_pass(claim, now);
-  } else if (message->kind == MessageKind::kNext && claim.state == ClaimState::kAsking) {
-    // Not later than its poll: a bound of the clock that is too old believes no grant.
-    claim.ask_at =
-        std::min(claim.poll_at, now + std::min(message->look_in + kLookAfter, fallback_poll(0)));
-  } else if (message->kind == MessageKind::kWaits && claim.state == ClaimState::kHeld) {
-    others_are_waiting(claim, now);
-  } else if (message->kind == MessageKind::kBroken && claim.state == ClaimState::kHeld) {
-    lose_claim(claim, "it was broken by " + message->by, now);
-  }
+  on_message(claim, *message, now);
   settle(claim, now);
   finish(now);
 }
@@ -771,7 +784,7 @@ Claim& Engine::claim_of(const Message& message) {
 void Engine::settle(Claim& claim, Micros now) {
   if (claim.state != ClaimState::kIdle && claim.waiting.empty() && claim.holds.empty()) {
     end_claim(claim, claim.state == ClaimState::kHeld || claim.not_after != 0, 0, now);
-  } else if (claim.state == ClaimState::kAsking && claim.waiting.front()->want != claim.want) {
+  } else if (claim.state == ClaimState::kAsking && !claim.waiting.front()->want.suits(claim.want)) {
     end_claim(claim, claim.not_after != 0, 0, now);
   }
   if (claim.state == ClaimState::kIdle && !claim.waiting.empty()) {

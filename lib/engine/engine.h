@@ -108,6 +108,8 @@ class Engine final : public NodeEvents {
   Status admit(std::int64_t tag, PendingKind kind) const;
   Pending& add_pending(std::int64_t tag, PendingKind kind, Micros now);
   Event outcome(const Pending& pending, Status status) const;
+  void re_enter(Claim& claim, Pending& pending, std::int64_t fence, Micros now);
+  void line_up(Claim& claim, Pending& pending, Micros now);
   void complete(Pending& pending, Status status, Micros now);
   void complete(Pending& pending, Event event, Micros now);
   void advance(Micros now);
@@ -125,6 +127,7 @@ class Engine final : public NodeEvents {
   Claim& add_claim(const Primitive& primitive, std::string_view name, std::string key);
   void settle(Claim& claim, Micros now);
   bool may_be_for_us(const Message& message) const;
+  void on_message(Claim& claim, const Message& message, Micros now);
   std::vector<Claim*> claims_on(const Node& node) const;
   void send_leaves(Claim& claim, Micros now);
   void send_queries(Node& node, Micros now);

@@ -34,7 +34,11 @@ struct Want {
   std::int64_t limit = 0;    // of a semaphore; 0: as it is set
   Micros lock_delay = 0;     // after a loss
 
-  bool operator==(const Want&) const = default;
+  // Whether who wants this may have what was granted to `other`, beside its holder or after it.
+  [[nodiscard]] bool suits(const Want& other) const {
+    return group == other.group && permits == other.permits && limit == other.limit &&
+           lock_delay <= other.lock_delay;
+  }
 
   // Whether several may have it beside each other.
   [[nodiscard]] bool shared() const { return !group.empty(); }

@@ -31,7 +31,7 @@ bool Engine::runs_short_of_fences(const Claim& claim) {
 // Whether somebody could join but for another client that waits, which may give up.
 bool Engine::waits_for_others(const Claim& claim) {
   return claim.shared() && claim.others_wait && !claim.waiting.empty() &&
-         claim.waiting.front()->want == claim.want;
+         claim.waiting.front()->want.suits(claim.want);
 }
 
 // What the server must be asked for: the longest that a hold needs. Nobody holding (the next owner

@@ -56,7 +56,8 @@ void Checks::on_event(Process& process, const Event& event) {
 // Nobody else is to have it before. A process that was paused learns late of its loss. Where a
 // claim's other holds go on, the delay begins later.
 void Checks::begin_lock_delay(const Live& live) {
-  if (live.want.lock_delay > 0 && exclusion_applies(live.name)) {
+  // Where an owner re-enters, the first hold's counts.
+  if (live.want.lock_delay > 0 && live.owner == 0 && exclusion_applies(live.name)) {
     Micros& not_before = not_before_[live.name];
     not_before = std::max(
         not_before, std::min(world_.now(), live.believed_until) + live.want.lock_delay * 99 / 100);
