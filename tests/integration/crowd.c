@@ -40,6 +40,7 @@ void crowd_pass(Crowd* crowd, int place, int64_t units, belay_client* client, in
   CHECK(visit < kMaxVisits);
   crowd->inside[place] = visit * kUnit + units;
   look_around(crowd);
+  nap();  // time for others to come in
   const int64_t remaining = belay_hold_remaining_ms(client, hold);
   crowd->lost[visit] = remaining == 0;
   crowd->inside[place] = 0;

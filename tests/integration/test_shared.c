@@ -295,9 +295,7 @@ typedef struct Visitor {
 static void* keep_reading(void* argument) {
   Visitor* visitor = argument;
   while (!visitor->stop) {
-    const int64_t hold = GRANTED(READ(visitor->client, -1));
-    nap();
-    crowd_pass(crowd, visitor->place, 1, visitor->client, hold);
+    crowd_pass(crowd, visitor->place, 1, visitor->client, GRANTED(READ(visitor->client, -1)));
   }
   return NULL;
 }
