@@ -148,6 +148,38 @@ static void test_identities(Server* server) {
   belay_client_free(client);
 }
 
+static void test_identities_in_turn(Server* server) {
+  enum { kWaiters = 4 };
+
+  static const char* const kIdentities[kWaiters] = {"x", "x", "y", "x"};
+  belay_client* holder = CLIENT(.url = server->url);
+  belay_client* clients[kWaiters];
+  const int64_t hold = GRANTED(ACQUIRE(holder, 0, .name = "a"));
+  for (int i = 0; i < kWaiters; ++i) {
+    clients[i] = CLIENT(.url = server->url);
+    CHECK_STATUS(BELAY_OK, SUBMIT(clients[i], 1, -1, .name = "a", .identity = kIdentities[i]));
+    EVENTUALLY(waiters_of(holder, "a") == i + 1);
+  }
+  CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+  const int64_t first = take_soon(clients[0]);
+  const int64_t second = take_soon(clients[1]);
+  const int64_t fence = belay_hold_fence(clients[0], first, 0);
+  CHECK_INT(fence, belay_hold_fence(clients[1], second, 0));
+  CHECK(belay_next(clients[3], 0) == NULL);  // not past the other identity
+  give_back(clients[0], first);
+  CHECK(belay_next(clients[2], 0) == NULL);
+  give_back(clients[1], second);
+  const int64_t third = take_soon(clients[2]);
+  CHECK(belay_hold_fence(clients[2], third, 0) > fence);
+  CHECK(belay_next(clients[3], 0) == NULL);
+  give_back(clients[2], third);
+  take_soon(clients[3]);
+  for (int i = 0; i < kWaiters; ++i) {
+    belay_client_free(clients[i]);
+  }
+  belay_client_free(holder);
+}
+
 // An owner who holds it alone may let in others of an identity by leaving it to that.
 static void test_identity_of_an_owner(Server* server) {
   belay_client* one = CLIENT(.url = server->url);
@@ -536,6 +568,8 @@ const Test joint_tests[] = {
     {"Only readers, and only requests of one identity, hold a name together",
      test_who_excludes_whom},
     {"An identity is 1 to 256 bytes, all of which count", test_identities},
+    {"Identities have their turns in order, those who are adjacent together",
+     test_identities_in_turn},
     {"An owner may leave a name to an identity that it holds it by, too",
      test_identity_of_an_owner},
     {"Processes hold a name together until the last has left; each tenure has a fence",
