@@ -536,6 +536,8 @@ void Engine::on_message(Claim& claim, const Message& message, Micros now) {
     Leaving leaving;
     leaving.epoch = message.epoch;
     leaving.matters_until = now + config_.watchdog_lease;
+    // A holder who released it has said so before: whoever is taken for one has lost it.
+    leaving.lost = message.kind != MessageKind::kGrant;
     leave(claim, leaving, now);
   } else if (message.kind == MessageKind::kGrant) {
     const Micros lease = message.grant_lease;
