@@ -56,11 +56,15 @@ void Checks::on_event(Process& process, const Event& event) {
 // Nobody else is to have it before. A process that was paused learns late of its loss. Where a
 // claim's other holds go on, the delay begins later.
 void Checks::begin_lock_delay(const Live& live) {
-  // Where an owner re-enters, the first hold's counts.
-  if (live.want.lock_delay > 0 && live.owner == 0 && exclusion_applies(live.name)) {
+  if (live.want.lock_delay == 0 || !exclusion_applies(live.name)) {
+    return;
+  }
+  const Micros lost_at = std::min(world_.now(), live.believed_until);
+  Micros& delayed_until = delayed_until_[live.name];
+  delayed_until = std::max(delayed_until, world_.now() + live.want.lock_delay);
+  if (live.owner == 0) {  // where an owner re-enters, the first hold's counts
     Micros& not_before = not_before_[live.name];
-    not_before = std::max(
-        not_before, std::min(world_.now(), live.believed_until) + live.want.lock_delay * 99 / 100);
+    not_before = std::max(not_before, lost_at + live.want.lock_delay * 99 / 100);
   }
 }
 
@@ -213,9 +217,9 @@ Micros Checks::believed_until(const std::string& name) const {
       latest = std::max(latest, live.believed_until);
     }
   }
-  const auto delayed = not_before_.find(name);
-  return delayed == not_before_.end() ? latest
-                                      : std::max(latest, delayed->second + 20 * kMillisecond);
+  const auto delayed = delayed_until_.find(name);
+  return delayed == delayed_until_.end() ? latest
+                                         : std::max(latest, delayed->second + 20 * kMillisecond);
 }
 
 void Checks::at_end(const std::vector<std::unique_ptr<Process>>& processes) {
