@@ -17,6 +17,7 @@ std::string label(const std::pair<int, std::int64_t>& key) {
 
 void Checks::accepted(Process& process, std::int64_t tag, const AcquireRequest& request) {
   const Key key(process.number(), tag);
+  longest_delay_[request.name] = std::max(longest_delay_[request.name], request.want.lock_delay);
   pending_[key] = {request.name, request.owner, request.want, highest_fence_[request.name],
                    group_[request.name]};
 }
@@ -56,15 +57,16 @@ void Checks::on_event(Process& process, const Event& event) {
 // Nobody else is to have it before. A process that was paused learns late of its loss. Where a
 // claim's other holds go on, the delay begins later.
 void Checks::begin_lock_delay(const Live& live) {
-  if (live.want.lock_delay == 0 || !exclusion_applies(live.name)) {
+  if (!exclusion_applies(live.name)) {
     return;
   }
-  const Micros lost_at = std::min(world_.now(), live.believed_until);
+  // A claim may have a longer one than the owner who was handed it.
   Micros& delayed_until = delayed_until_[live.name];
-  delayed_until = std::max(delayed_until, world_.now() + live.want.lock_delay);
+  delayed_until = std::max(delayed_until, world_.now() + longest_delay_[live.name]);
   if (live.owner == 0) {  // where an owner re-enters, the first hold's counts
     Micros& not_before = not_before_[live.name];
-    not_before = std::max(not_before, lost_at + live.want.lock_delay * 99 / 100);
+    not_before = std::max(
+        not_before, std::min(world_.now(), live.believed_until) + live.want.lock_delay * 99 / 100);
   }
 }
 

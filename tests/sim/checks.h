@@ -82,6 +82,7 @@ class Checks {
   std::map<std::string, std::string> group_;     // of the tenure with that fence
   std::map<std::string, Micros> not_before_;     // the end of a lock-delay, at the soonest
   std::map<std::string, Micros> delayed_until_;  // and at the latest
+  std::map<std::string, Micros> longest_delay_;  // that was asked for
   std::map<std::pair<int, std::string>, std::int64_t> own_fence_;  // a process's latest
   std::map<std::string, Micros> broken_until_;
   std::uint64_t grants_ = 0;
