@@ -105,8 +105,8 @@ struct Claim {
   bool renew_due = false;
   bool renew_alone = false;  // a batch failed: whose fault it was shows only one by one
   bool others_wait = false;  // clients, not local owners
-  bool lost_one = false;     // a hold of this epoch was lost
-  std::string share_with;    // the group that whoever holds it is content to share it with by now
+  Micros delay_until = 0;  // until when nobody else is to get it, as a hold of this epoch was lost
+  std::string share_with;  // the group that whoever holds it is content to share it with by now
 
   // Whether owners may have it beside each other, as others' clients may.
   [[nodiscard]] bool shared() const { return want.shared(); }

@@ -41,7 +41,7 @@ void Engine::start_claim(Claim& claim, Micros now) {
   epochs_.emplace(claim.epoch, &claim);
   claim.want = claim.waiting.front()->want;
   claim.share_with.clear();
-  claim.lost_one = false;
+  claim.delay_until = 0;
   claim.ask_out = false;
   claim.may_stand = false;
   claim.ask_at = kNever;
@@ -426,7 +426,7 @@ bool Engine::may_hand_locally(const Claim& claim, Micros now) const {
                      (claim.handoffs >= kMaxHandoffs || now - claim.others_since > kMaxHandoffTime);
   const bool has_fence =
       claim.next_fence <= claim.last_fence || (claim.node->up() && !claim.others_wait);
-  const bool delayed = claim.lost_one && claim.want.lock_delay > 0;
+  const bool delayed = now < claim.delay_until;
   const Micros soon = std::max({kMinGrant / 2, claim.vouched / 3, 2 * claim.node->round_trip()});
   return claim.state == ClaimState::kHeld && next_wants_the_same(claim) && claim.confirmed &&
          claim.deadline - now > soon && has_fence && !spent && !delayed;
@@ -472,7 +472,7 @@ void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) 
     leaving.sweep_until = claim.suspect_until;
     leaving.matters_until = matters_until;
     leaving.tag = tag;
-    leaving.lost = claim.lost_one;
+    leaving.lost = now < claim.delay_until;
     leave(claim, leaving, now);
   }
 }
@@ -578,7 +578,7 @@ void Engine::complete_release(Leaving& leaving, Status status, Micros now) {
 void Engine::lose_hold(Hold& hold, const std::string& why, Micros now) {
   Claim& claim = *hold.claim;
   std::erase(claim.holds, &hold);
-  claim.lost_one = true;
+  claim.delay_until = now + claim.want.lock_delay;
   if (hold.abandoned) {
     abandoned_.erase(hold.id);
     return;
