@@ -80,7 +80,6 @@ enum belay_status {
   BELAY_SERVER_ERROR = 24,       /* any other error of the server, in its own words */
   BELAY_NOT_FOUND = 25,          /* nobody has made what is asked for */
   BELAY_LIMIT_DIFFERS = 26, /* the semaphore has another limit, or a lower one than asked for */
-  BELAY_IN_USE = 27,        /* a latch that is running is set again */
   /* class MISUSE: the call is wrong */
   BELAY_INVALID_ARGUMENT = 40,
   BELAY_UNSUPPORTED_URL = 41,

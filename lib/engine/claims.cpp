@@ -136,9 +136,6 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
     case AcquireCode::kStale:
       end_claim(claim, false, 0, now);
       break;
-    case AcquireCode::kPassed:
-      let_pass(claim, now);
-      break;
     case AcquireCode::kMissing:
       refuse(claim, Status(BELAY_NOT_FOUND, "there is no '" + claim.resource.name + "'"), now);
       break;
@@ -178,14 +175,6 @@ void Engine::refuse(Claim& claim, const Status& status, Micros now) {
     complete(*pending, status, now);
   }
   end_claim(claim, may_stand, 0, now);
-}
-
-// There is nothing to hold: whoever waited goes on.
-void Engine::let_pass(Claim& claim, Micros now) {
-  for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
-    complete(*pending, Status(), now);
-  }
-  end_claim(claim, false, 0, now);
 }
 
 void Engine::on_busy(Claim& claim, Micros now) {

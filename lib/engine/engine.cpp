@@ -550,8 +550,6 @@ void Engine::on_message(Claim& claim, const Message& message, Micros now) {
              {message.epoch, message.fence, message.last_fence, claim.want.permits, deadline, lease,
               false, message.others_wait},
              now);
-  } else if (message.kind == MessageKind::kPassed && claim.state == ClaimState::kAsking) {
-    let_pass(claim, now);
   } else if (message.kind == MessageKind::kNext && claim.state == ClaimState::kAsking) {
     // Not later than its poll: a bound of the clock that is too old believes no grant.
     claim.ask_at =

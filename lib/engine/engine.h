@@ -174,7 +174,6 @@ class Engine final : public NodeEvents {
   void look_for_room(Claim& claim, Micros now);
   void let_join(Claim& claim, Micros now);
   void end_tries(Claim& claim, Micros now);
-  void let_pass(Claim& claim, Micros now);
   void become_shared(Claim& claim, const std::string& group, Micros now);
   void pass_on(Claim& claim, Micros now);
   void end_claim(Claim& claim, bool leave, std::int64_t tag, Micros now);

@@ -24,7 +24,7 @@ struct Resource {
 };
 
 // The kinds of what a name can be; a record's second byte.
-enum class Kind : std::uint8_t { kLock = 1, kSemaphore = 2, kLatch = 3 };
+enum class Kind : std::uint8_t { kLock = 1, kSemaphore = 2 };
 
 // What is asked of a name. Owners of one client who want the same may share a claim, where there is
 // a group to share it with.
@@ -66,7 +66,6 @@ enum class AcquireCode : std::uint8_t {
   kLate = 4,
   kStale = 5,
   kMore = 6,
-  kPassed = 7,   // there is nothing to hold: whoever waited may go on
   kMissing = 8,  // nobody has made what is asked for
   kLimit = 9     // the semaphore has another limit
 };
@@ -129,8 +128,7 @@ enum class MessageKind : std::uint8_t {
   kNext = 2,
   kWaits = 3,
   kBroken = 4,
-  kSettled = 5,
-  kPassed = 6
+  kSettled = 5
 };
 
 // What came to our inbox.

@@ -221,7 +221,7 @@ std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {
   } else if (answer.code == AcquireCode::kLimit) {
     answer.limit = fields.number();
   }
-  const bool known = code >= 1 && code <= 9 && answer.code != AcquireCode::kPassed;
+  const bool known = (code >= 1 && code <= 6) || code == 8 || code == 9;
   if (!fields.complete() || !sound || !known) {
     return std::nullopt;
   }

@@ -37,7 +37,8 @@ static const int32_t kStatuses[] = {BELAY_OK,
                                     BELAY_LOST,
                                     BELAY_CANCELLED,
                                     BELAY_CLOSED,
-                                    BELAY_FORKED};
+                                    BELAY_FORKED,
+                                    BELAY_STALE_FENCE};
 
 // Words choose the tests whose names contain one of them, or with a dash in front those that
 // contain none.
