@@ -60,9 +60,10 @@ void Checks::begin_lock_delay(const Live& live) {
   if (!exclusion_applies(live.name)) {
     return;
   }
-  // A claim may have a longer one than the owner who was handed it.
+  // A claim may have a longer one than the owner who was handed it; and where another of its holds
+  // is given back before it has passed, it counts from then.
   Micros& delayed_until = delayed_until_[live.name];
-  delayed_until = std::max(delayed_until, world_.now() + longest_delay_[live.name]);
+  delayed_until = std::max(delayed_until, world_.now() + 2 * longest_delay_[live.name]);
   if (live.owner == 0) {  // where an owner re-enters, the first hold's counts
     Micros& not_before = not_before_[live.name];
     not_before = std::max(

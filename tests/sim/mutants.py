@@ -88,7 +88,7 @@ MUTATIONS = [
     Mutation("17-looking-after-a-handoff", "lib/scripts/common.lua",
              "    hand.lease, hand.to = math.max(hand.lease, grant), head\n    if waits and not joint then",
              "    hand.lease, hand.to = OFF('17-looking-after-a-handoff') and 0 or math.max(hand.lease, grant), head\n"
-             "    if waits and not joint and not OFF('17-looking-after-a-handoff') then"),
+             "    if waits and not joint and not OFF('17-looking-after-a-handoff') then", 150000),
     Mutation("19-somebody-waits", "lib/engine/claims.cpp",
              "  if (!claim.others_wait) {\n    claim.others_wait = true;",
              "  if (!claim.others_wait && !OFF(\"19-somebody-waits\")) {\n    claim.others_wait = true;"),

@@ -152,6 +152,9 @@ class Planner {
     plan.calm_at = plan.drain_at;
     plan.turn = 1500 * kMillisecond;
     plan.semaphore = false;
+    plan.readers =
+        90;  // always some of a process at once: a writer gets in only if they wait for it
+    plan.identities = 0;
   }
 
   Random& random_;

@@ -26,9 +26,11 @@ struct Plan {
   std::int64_t processes = 2;
   std::int64_t most_users = 3;
   bool re_entry = true;
-  bool sharing = false;    // there are readers and identities, and sometimes lock-delays
-  bool semaphore = false;  // one of the names is one
-  bool haunted = false;    // acquires are often cut off on their way, given up, and arrive late
+  bool sharing = false;          // there are readers and identities, and sometimes lock-delays
+  std::int64_t readers = 35;     // percent of the requests then
+  std::int64_t identities = 15;  // the same
+  bool semaphore = false;        // one of the names is one
+  bool haunted = false;  // acquires are often cut off on their way, given up, and arrive late
   Range think{200, 100 * kMillisecond};
   Range hold{200, 100 * kMillisecond};
   Micros longest_hold = 2 * kSecond;

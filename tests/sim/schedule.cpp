@@ -212,10 +212,10 @@ class Schedule {
     if (name == kSemaphore) {
       want.limit = kLimit;
       want.permits = kind <= 60 ? 1 : kind <= 80 ? 2 : kLimit;
-    } else if (plan_.sharing && kind <= 35) {
+    } else if (plan_.sharing && kind <= plan_.readers) {
       want.group = kReaders;
-    } else if (plan_.sharing && kind <= 50) {
-      want.group = kIdentityGroup + std::string(kind <= 43 ? "x" : "y");
+    } else if (plan_.sharing && kind <= plan_.readers + plan_.identities) {
+      want.group = kIdentityGroup + std::string(world_.chance(50) ? "x" : "y");
     }
     if (plan_.sharing && world_.chance(10)) {
       want.lock_delay = world_.span(10 * kMillisecond, 500 * kMillisecond);
