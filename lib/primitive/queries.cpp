@@ -14,6 +14,7 @@ namespace belay {
 namespace {
 
 constexpr const char* kScanCount = "1000";
+constexpr std::int64_t kNoFence = kMaxId - 131071;  // LARGEST of the scripts: none gets so far
 
 void add(Inspection inspection, Event* event) {
   event->member_total += inspection.total;
@@ -72,8 +73,8 @@ class BreakQuery final : public Query {
       return Progress::kUnsound;
     }
     const bool again = inspection->again;
-    if (inspection->serve_only) {  // that needs nobody to be parted from it: an impossible fence
-      fence_ = kMaxId;
+    if (inspection->serve_only) {  // that needs nobody to be parted from it
+      fence_ = kNoFence;
     }
     add(std::move(*inspection), event);
     return again ? Progress::kAgain : Progress::kDone;

@@ -235,6 +235,30 @@ static void test_adjacent_readers(Server* server) {
   free_clients(clients, kClients);
 }
 
+// More than one call of the script lets in.
+static void test_break_for_many_readers(Server* server) {
+  enum { kReaders = 70, kClients = kReaders + 1 };
+
+  belay_client* clients[kClients];
+  make_clients(server, clients, kClients);
+  belay_client* writer = clients[kReaders];
+  const int64_t hold = GRANTED(WRITE(writer, 0));
+  for (int i = 0; i < kReaders; ++i) {
+    CHECK_STATUS(BELAY_OK, SUBMIT_READ(clients[i], 1));
+  }
+  EVENTUALLY(waiters_of(writer, "a") == kReaders);
+  belay_event* broken = NULL;
+  CHECK_STATUS(BELAY_OK, belay_break(writer, "a", -1, 0, &broken));
+  CHECK_INT(1, belay_event_member_total(broken));
+  belay_event_free(broken);
+  int64_t fence = 0;
+  for (int i = 0; i < kReaders; ++i) {
+    CHECK(take_soon(clients[i], &fence) > 0);
+  }
+  CHECK_STATUS(BELAY_LOST, belay_release(writer, hold));
+  free_clients(clients, kClients);
+}
+
 // ---- Nobody starves
 
 // The client that reads goes on letting readers in beside each other for a moment, until it hears
@@ -761,6 +785,7 @@ const Test shared_tests[] = {
     {"A reader behind a waiting writer waits for it", test_fifo},
     {"Readers and writers of one client have their turns in order", test_fifo_in_a_client},
     {"Adjacent readers are granted together, under one fence, however many", test_adjacent_readers},
+    {"A break lets in any number of readers", test_break_for_many_readers},
     {"A writer gets in though there is always a reader of one client",
      test_writer_beside_local_readers},
     {"A reader gets in though writers keep queueing", test_reader_among_writers},

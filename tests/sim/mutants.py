@@ -25,7 +25,8 @@ class Mutation(typing.NamedTuple):
 
 
 # Not here is what another rule covers as well: the ageing of 1 beside 2, but for a round trip; 12 beside 11; 18 beside 17 and the polls;
-# an older claim of ours beside the leaves that go before every acquire. Nor 20: no check knows whose place was kept.
+# an older claim of ours beside the leaves that go before every acquire. Nor 20: no check knows whose place was kept; nor that readers of a
+# client do not pass who waits: nobody is passed over for as long as the check allows.
 MUTATIONS = [
     Mutation("1-a-sample-counts-from-its-sending", "lib/route/clock_bound.h",
              "const Micros fresh = server - sent;",
@@ -113,9 +114,6 @@ MUTATIONS = [
     Mutation("a-downgrade-keeps-the-latest-fence", "lib/engine/renewal.cpp",
              "args.fence_of_group = claim.next_fence - 1;",
              "args.fence_of_group = OFF(\"a-downgrade-keeps-the-latest-fence\") ? claim.fence : claim.next_fence - 1;"),
-    Mutation("readers-do-not-pass-who-waits", "lib/engine/claims.cpp",
-             "         !claim.others_wait && pending.want.suits(claim.want) &&",
-             "         (!claim.others_wait || OFF(\"readers-do-not-pass-who-waits\")) && pending.want.suits(claim.want) &&"),
     Mutation("lost-cancel", "lib/engine/engine.cpp",
              "  if (!has_effect(pending)) {\n    Claim* claim",
              "  if (!has_effect(pending) && !OFF(\"lost-cancel\")) {\n    Claim* claim"),
