@@ -4,8 +4,8 @@
 -- KEYS  record, fence, queue, waiters, ends of each claim in turn
 -- ARGV  1 prefix of inboxes   2 highest fence seen, packed double
 --       3 and on, one a claim, packed: claim (30 bytes), lease us (0 = only look), fence of the grant, how many more
---         fences to reserve, holds, local waiters, kind; for a downgrade also: the fence that a holder who is alone has by now, and
---         the group that it shares it with from now on
+--         fences to reserve, holds, local waiters, kind; for a downgrade also: the fence that a holder who is alone has by
+--         now, and the group that it shares it with from now on
 -- Reply: server time (packed double), then for each claim, packed: code, end of the fence range, somebody waits (0, 1)
 --   1 ok   2 not ours   3 the record cannot be read (another kind or version)
 -- Messages: next to the first waiter; settled to who handed it on; grant where a lapsed record was found.
