@@ -137,7 +137,7 @@ struct Pending {
   bool notify = false;
 
   // Extensions, verifications and queries.
-  bool sent = false;             // and not answered: it may have taken place
+  int unanswered = 0;            // how often it was sent without a reply: it may have taken place
   std::uint64_t command = 0;     // that is to answer it; 0: none is out
   Status trouble;                // the latest passing error of the server
   std::unique_ptr<Query> query;  // null unless it is one

@@ -343,7 +343,8 @@ Event Engine::outcome(const Pending& pending, Status status) const {
 }
 
 void Engine::complete(Pending& pending, Status status, Micros now) {
-  if (!status.ok() && pending.sent && has_effect(pending)) {
+  const bool hold_is_gone = status.code == BELAY_LOST || status.code == BELAY_UNKNOWN_HOLD;
+  if (!status.ok() && !hold_is_gone && pending.unanswered > 0 && has_effect(pending)) {
     status.in_doubt_until = now + config_.request_timeout + pending.lease;
   }
   complete(pending, outcome(pending, std::move(status)), now);

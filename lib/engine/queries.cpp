@@ -76,7 +76,7 @@ Status Engine::downgrade(std::int64_t tag, std::int64_t id, const std::string& g
     complete(pending, hold.loss, now);
   } else {
     hold.asked.push_back(tag);
-    pending.sent = true;
+    pending.unanswered = 1;
     hold.group = group;
     claim->share_with = group;
     want_renewal(*claim);
@@ -132,7 +132,7 @@ void Engine::send_query(Pending& pending, Micros now) {
   }
   Flight flight;
   flight.tag = pending.tag;
-  pending.sent = true;
+  ++pending.unanswered;
   pending.command = send(node, command_of(pending), std::move(flight), now);
   if (pending.query == nullptr) {
     Claim& claim = *holds_.at(pending.hold)->claim;
@@ -143,7 +143,7 @@ void Engine::send_query(Pending& pending, Micros now) {
 
 void Engine::on_query_reply(Pending& pending, Reply reply, Micros sent, Micros now) {
   pending.command = 0;
-  pending.sent = false;
+  --pending.unanswered;
   if (reply.is_error()) {
     on_query_error(pending, reply.text(), now);
   } else if (pending.query == nullptr) {
