@@ -263,7 +263,7 @@ BELAY_API BELAY_MUST_USE int64_t belay_lock(belay_client* client, const char* na
 BELAY_API BELAY_MUST_USE int64_t belay_acquire(belay_client* client, belay_request* request,
                                                int64_t wait_ms, belay_event** why);
 /* Release a hold. In any case the hold is no longer ours when this returns. Blocks for the request
- * timeout or until the local deadline, whichever is sooner. Returns OK; LOST when the hold had been
+ * timeout or until the lease ends, whichever is sooner. Returns OK; LOST when the hold had been
  * lost; UNAVAILABLE when no answer came in time (the release goes on in the background, and the
  * lease ends it at the latest); UNKNOWN_HOLD, changing nothing. */
 BELAY_API int32_t belay_release(belay_client* client, int64_t hold);

@@ -218,7 +218,10 @@ Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
     complete(pending, Status(), now);
     pass_on(claim, now);
   } else {
-    timers_.set(pending.timer, std::min(pending.reach_by, claim.deadline));
+    // A grant that was not confirmed ends soon: no reason to give up on the answer.
+    if (claim.confirmed) {
+      timers_.set(pending.timer, std::min(pending.reach_by, claim.deadline));
+    }
     end_claim(claim, true, tag, now);
   }
   settle(claim, now);
