@@ -9,7 +9,8 @@ namespace belay::bench {
 
 void expect_ok(std::int32_t status, const char* what) {
   if (status != BELAY_OK) {
-    give_up(std::string(what) + " answered " + belay_status_name(status));
+    give_up(std::string(what) + " answered " + belay_status_name(status) + ": " +
+            belay_last_error());
   }
 }
 
