@@ -65,8 +65,9 @@ Status Engine::downgrade(std::int64_t tag, std::int64_t id, const std::string& g
   }
   Hold& hold = *found->second;
   Claim* const claim = hold.claim;
-  if (claim != nullptr &&
-      (claim->shared() || claim->holds.size() > 1 || claim->primitive->kind() != Kind::kLock)) {
+  const bool shared_otherwise = !hold.group.empty() && hold.group != group;
+  if (claim != nullptr && (claim->shared() || shared_otherwise || claim->holds.size() > 1 ||
+                           claim->primitive->kind() != Kind::kLock)) {
     return {BELAY_INVALID_ARGUMENT,
             "hold " + std::to_string(id) + " is not the only exclusive one of its owner"};
   }
