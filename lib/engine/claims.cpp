@@ -63,12 +63,22 @@ Micros Engine::lease_for(const Pending& pending) const {
   return pending.lease > 0 ? pending.lease : config_.watchdog_lease;
 }
 
+// Whoever asks anew has freed what it had. An earlier hold that was lost has to be known for lost
+// first, as no lock-delay follows otherwise.
+bool Engine::loss_is_untold(const Claim& claim) {
+  return std::any_of(claim.leaving.begin(), claim.leaving.end(),
+                     [](const Leaving& leaving) { return leaving.lost && !leaving.answered; });
+}
+
 void Engine::ask(Claim& claim, Micros now) {
   Node& node = *claim.node;
   if (!node.up() || claim.ask_out || claim.waiting.empty()) {
     return;
   }
   claim.ask_at = kNever;
+  if (loss_is_untold(claim)) {
+    return;
+  }
   if (!node.clock().known(now)) {  // rule 3
     node.refresh_clock(now);
     return;
@@ -111,6 +121,9 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
   }
   claim.node->saw_time(answer->server_time, sent, now);
   saw_fence(claim.resource.slot, std::max(answer->highest_fence, answer->last_fence));
+  if (current) {
+    claim.matters_until = 0;
+  }
   if (answer->code == AcquireCode::kGranted) {
     // Rule 8: the lease counts from when it was asked for.
     on_grant(
@@ -123,8 +136,8 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
   if (!current || claim.state != ClaimState::kAsking) {
     return;
   }
-  claim.may_stand = false;
-  claim.matters_until = 0;
+  // A try is told BUSY also where an ask that was cut off has queued the claim for who gave up since.
+  claim.may_stand = claim.may_stand && answer->code == AcquireCode::kBusy;
   claim.refusal = Status();
   switch (answer->code) {
     case AcquireCode::kQueued:
@@ -182,7 +195,7 @@ void Engine::on_busy(Claim& claim, Micros now) {
     complete(*claim.waiting.front(), Status(BELAY_BUSY), now);
   }
   if (claim.waiting.empty()) {
-    end_claim(claim, claim.suspect_until != 0, 0, now);
+    end_claim(claim, claim.may_stand || claim.suspect_until != 0, 0, now);
   } else {
     mark_reached(claim);
     ask(claim, now);
@@ -446,9 +459,11 @@ void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) 
   const Micros queued_until = claim.ticket != 0 ? now + kQueueStands : 0;
   const Micros renewed_until =
       claim.renew_out ? if_it_arrives_late(claim.renewing, claim.renewed_at) : 0;
-  const Micros matters_until = claim.state == ClaimState::kHeld
-                                   ? std::max(claim.lapses_at, renewed_until)
-                                   : std::max(claim.matters_until, queued_until);
+  // An ask that is not answered yet may prolong what a message has granted.
+  const Micros matters_until =
+      std::max(claim.matters_until, claim.state == ClaimState::kHeld
+                                        ? std::max(claim.lapses_at, renewed_until)
+                                        : queued_until);
   claim.state = ClaimState::kIdle;
   claim.ask_out = false;
   claim.ask_at = kNever;
@@ -512,6 +527,7 @@ void Engine::on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Mic
     return;
   }
   claim.node->saw_time(answer->server_time, sent, now);
+  found->answered = true;
   // Rule 10: a release asked for in time is done, whatever the server still knew of it.
   complete_release(*found, Status(), now);
   if (answer->code == LeaveCode::kMore) {
@@ -548,6 +564,7 @@ void Engine::on_leave_error(Claim& claim, Leaving& leaving, std::string_view wor
   if (error.remedy != Remedy::kGiveUp) {
     return;
   }
+  leaving.answered = true;
   Status status(error.status, claim.node->display() + " refused to release '" +
                                   claim.resource.name + "': " + std::string(words));
   status.in_doubt_until = leaving.matters_until;

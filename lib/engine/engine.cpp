@@ -518,7 +518,12 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
     if (flight.kind == FlightKind::kAcquire) {
       on_acquire_reply(*flight.claim, flight, reply, sent, now);
     } else {
+      const bool held_back = loss_is_untold(*flight.claim);
       on_leave_reply(*flight.claim, flight, reply, sent, now);
+      if (held_back && flight.claim->state == ClaimState::kAsking &&
+          flight.claim->ask_at == kNever) {
+        ask(*flight.claim, now);
+      }
     }
     settle(*flight.claim, now);
   }

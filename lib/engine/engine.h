@@ -139,6 +139,7 @@ class Engine final : public NodeEvents {
 
   // claims.cpp: asking, grants, renewals, ends.
   void start_claim(Claim& claim, Micros now);
+  static bool loss_is_untold(const Claim& claim);
   void ask(Claim& claim, Micros now);
   Micros grant_lease(const Node& node) const;
   Micros lease_for(const Pending& pending) const;
