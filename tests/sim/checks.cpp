@@ -213,6 +213,14 @@ void Checks::ended(Process& process) {
   std::erase_if(live_, [&](const auto& entry) { return entry.first.first == process.number(); });
 }
 
+Micros Checks::longest_delay() const {
+  Micros longest = 0;
+  for (const auto& [name, delay] : longest_delay_) {
+    longest = std::max(longest, delay);
+  }
+  return longest;
+}
+
 Micros Checks::believed_until(const std::string& name) const {
   Micros latest = 0;
   for (const auto& [key, live] : live_) {

@@ -42,6 +42,8 @@ class Checks {
   // Until when somebody believes to hold the name, or nobody is to, if nothing happens; 0: nobody
   // does.
   Micros believed_until(const std::string& name) const;
+  // The longest lock-delay that anybody has asked for.
+  Micros longest_delay() const;
   // Nothing may be left when everything has ended.
   void at_end(const std::vector<std::unique_ptr<Process>>& processes);
 

@@ -37,6 +37,26 @@ struct User {
   std::vector<std::int64_t> holds;
 };
 
+// What a request says beyond its name, for the trace.
+std::string words(const AcquireRequest& request, Micros wait) {
+  const Want& want = request.want;
+  std::string text = want.group.empty() ? "" : ", group " + want.group;
+  if (want.limit > 0) {
+    text += ", " + std::to_string(want.permits) + " of " + std::to_string(want.limit);
+  }
+  const auto add_ms = [&text](const char* what, Micros time) {
+    if (time > 0) {
+      text += std::string(", ") + what + " " + std::to_string(to_ms(time)) + " ms";
+    }
+  };
+  add_ms("lock-delay", want.lock_delay);
+  add_ms("lease", request.lease);
+  add_ms("max-hold", request.max_hold);
+  add_ms("wait", wait == kNever ? 0 : wait);
+  return text + (request.owner == 0 ? "" : ", owner " + std::to_string(request.owner)) +
+         (wait == 0 ? ", a try" : "");
+}
+
 class Schedule {
  public:
   Schedule(std::uint64_t seed, bool verbose, Decisions* decisions)
@@ -184,7 +204,7 @@ class Schedule {
     const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, 800 * kMillisecond) : kNever;
     const std::int64_t tag = ++last_tag_;
     world_.trace("user of process " + std::to_string(user.process->number()) + " acquires '" +
-                 user.name + "', tag " + std::to_string(tag));
+                 user.name + "', tag " + std::to_string(tag) + words(request, wait));
     user.process->call([&](Engine& engine, Micros now) {
       user.tag = tag;
       user.asked_at = world_.now();
@@ -458,7 +478,7 @@ class Schedule {
       const bool as_a_grant = world_.chance(50);  // as long as one lasts, more or less
       const Micros duration =
           as_a_grant ? world_.span(60 * kMillisecond, 300 * kMillisecond) : in(plan_.pause);
-      service_.paused(duration, holds_something(*process));
+      service_.paused(duration, holds_something(*process), checks_.longest_delay());
       process->pause(duration);
       look_at_service();
     }
@@ -466,7 +486,8 @@ class Schedule {
 
   void kill_somebody() {
     if (Process* process = anybody(); process != nullptr && processes_.size() < 9) {
-      service_.crashed(holds_something(*process) || asks_for_something(*process));
+      service_.crashed(holds_something(*process) || asks_for_something(*process),
+                       checks_.longest_delay());
       process->crash();
       checks_.crashed(*process);
       add_process(0);

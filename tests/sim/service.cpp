@@ -22,7 +22,7 @@ Micros Service::allowance(Micros since) const {
       continue;
     }
     stopped += disturbance.stopped;
-    sum += disturbance.stopped * grant;
+    sum += disturbance.stopped * grant + disturbance.lock_delay;
     sum += disturbance.held_lock ? figures_.lease * 102 / 100 + 100 * kMillisecond : 0;
     sum += disturbance.stopped == 0 ? figures_.timeout + kReconnect : 0;
   }

@@ -24,12 +24,17 @@ class Service {
 
   Service(World& world, const Figures& figures) : world_(world), figures_(figures) {}
 
-  // What disturbs from now on, and for a while after: `holds` says whether it hit a holder.
-  void paused(Micros duration, bool holds) { disturb(world_.now() + duration, 1, holds); }
+  // What disturbs from now on, and for a while after: `holds` says whether it hit a holder,
+  // `lock_delay` what a grant that is wasted on it may keep others waiting beyond its lease.
+  void paused(Micros duration, bool holds, Micros lock_delay) {
+    disturbances_.push_back({world_.now() + duration, 1, holds, lock_delay});
+  }
 
-  void crashed(bool holds) { disturb(world_.now(), 1, holds); }
+  void crashed(bool holds, Micros lock_delay) {
+    disturbances_.push_back({world_.now(), 1, holds, lock_delay});
+  }
 
-  void cut() { disturb(world_.now(), 0, false); }
+  void cut() { disturbances_.push_back({world_.now(), 0, false, 0}); }
 
   // After every step, for each name: since when somebody has waited for it who could have had it
   // (kNever: nobody does), and until when somebody believes to hold it. Checks the time that ends
@@ -44,6 +49,7 @@ class Service {
     Micros until;  // when it was over
     int stopped;   // processes that a grant may be wasted on
     bool held_lock;
+    Micros lock_delay;
   };
 
   // Of a name, since the latest step.
@@ -51,10 +57,6 @@ class Service {
     Micros held_until = 0;
     Micros waiting_since = kNever;
   };
-
-  void disturb(Micros until, int stopped, bool holds) {
-    disturbances_.push_back({until, stopped, holds});
-  }
 
   // How much longer than in calm water it may take, given what has happened since shortly before.
   Micros allowance(Micros since) const;
