@@ -80,6 +80,7 @@ enum belay_status {
   BELAY_SERVER_ERROR = 24,       /* any other error of the server, in its own words */
   BELAY_NOT_FOUND = 25,          /* nobody has made what is asked for */
   BELAY_LIMIT_DIFFERS = 26, /* the semaphore has another limit, or a lower one than asked for */
+  BELAY_IN_USE = 27,        /* a latch that is running is set again */
   /* class MISUSE: the call is wrong */
   BELAY_INVALID_ARGUMENT = 40,
   BELAY_UNSUPPORTED_URL = 41,
@@ -201,8 +202,9 @@ BELAY_API int32_t belay_client_ping(belay_client* client, belay_event** why);
 typedef struct belay_request belay_request;
 
 enum belay_primitive {
-  BELAY_LOCK = 1,     /* exclusive, or shared by readers or an identity */
-  BELAY_SEMAPHORE = 2 /* a number of permits */
+  BELAY_LOCK = 1,      /* exclusive, or shared by readers or an identity */
+  BELAY_SEMAPHORE = 2, /* a number of permits */
+  BELAY_LATCH = 3      /* a countdown latch, which is awaited and not held */
 };
 
 /* Create a request for a primitive (enum belay_primitive). It may be used any number of times and
@@ -259,7 +261,10 @@ BELAY_API int32_t belay_request_set_notify(belay_request* request, int32_t notif
  * UNAVAILABLE, CLOSED, a REFUSED or a MISUSE status. */
 BELAY_API BELAY_MUST_USE int64_t belay_lock(belay_client* client, const char* name,
                                             int64_t name_size, int64_t wait_ms, belay_event** why);
-/* Acquire what the request says. As belay_lock otherwise. */
+/* Acquire what the request says. As belay_lock otherwise.
+ * Of a latch: wait until the generation that is current when the server is asked has been opened.
+ * There is nothing to hold or release; returns that generation, or minus NOT_FOUND where there is
+ * no latch, or none any more. */
 BELAY_API BELAY_MUST_USE int64_t belay_acquire(belay_client* client, belay_request* request,
                                                int64_t wait_ms, belay_event** why);
 /* Release a hold. In any case the hold is no longer ours when this returns. Blocks for the request
@@ -281,13 +286,15 @@ BELAY_API int32_t belay_downgrade(belay_client* client, int64_t hold, belay_even
 /* Ask the server whether the hold is still ours. OK, LOST, UNAVAILABLE, UNKNOWN_HOLD. Costs a round
  * trip; belay_hold_state is local. */
 BELAY_API int32_t belay_verify(belay_client* client, int64_t hold, belay_event** why);
-/* Ask who holds a name and who waits for it: the event's members. OK (also where nobody does),
+/* Ask who holds a name and who waits for it: the event's members; of a latch also its
+ * BELAY_EVENT_GENERATION and BELAY_EVENT_COUNT. OK (also where nobody does),
  * UNAVAILABLE, WRONG_TYPE. */
 BELAY_API int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
                                 belay_event** result);
 /* Take a name from its holder by force and give it to the first waiter. `fence`: only if the
  * holder's fence is this; 0: whoever holds it. The event's members say whose it was; none where
- * nobody was parted from it. */
+ * nobody was parted from it. A latch is ended, if its generation is `fence`: who waits for it gets
+ * NOT_FOUND, and the event has the generation. */
 BELAY_API int32_t belay_break(belay_client* client, const char* name, int64_t name_size,
                               int64_t fence, belay_event** result);
 /* Find the names in use that match a glob pattern (*, ?, [a-z], \ escapes): the event's members.
@@ -317,12 +324,30 @@ BELAY_API int32_t belay_fenced_write(belay_client* client, const char* key, int6
                                      int64_t fence, int32_t argc, const char* const* argv,
                                      const int64_t* sizes, belay_event** result);
 
+/* Set a countdown latch, which opens when its count has come down to 0, and stays open until it is
+ * set again or `ttl_ms` has passed. `count`: 1..10^9. `ttl_ms`: for how long the latch stands from
+ * now, 100..2592000000 (30 days); 0: for ever. Each time that it is set is a generation of its own,
+ * with a number greater than any before: waiting for one is not confused by the next. Returns the
+ * generation, or minus IN_USE while it is running (the event's BELAY_EVENT_COUNT says how far it
+ * is), WRONG_TYPE where the name is another thing's, UNAVAILABLE. */
+BELAY_API int64_t belay_latch_set(belay_client* client, const char* name, int64_t name_size,
+                                  int64_t count, int64_t ttl_ms, belay_event** why);
+/* Count a latch down by `n`, 1..10^9; at 0 it opens, and stays at 0. Counts once, also where the
+ * connection is cut and the request is repeated. Returns the count that is left, or minus NOT_FOUND
+ * where there is no such latch, WRONG_TYPE, UNAVAILABLE. */
+BELAY_API int64_t belay_latch_count_down(belay_client* client, const char* name, int64_t name_size,
+                                         int64_t n, belay_event** why);
+/* Ask for the count of a latch: 0 when it is open. As belay_latch_count_down otherwise. */
+BELAY_API BELAY_MUST_USE int64_t belay_latch_count(belay_client* client, const char* name,
+                                                   int64_t name_size, belay_event** why);
+
 /* ---- Asynchronous calls
  * ---------------------------------------------------------------------------------------- */
 
 /* As belay_acquire; the event is BELAY_EVENT_ACQUIRED, with status OK, BUSY, TIMEOUT, CANCELLED,
  * CLOSED, UNAVAILABLE or a REFUSED one. An outcome other than OK means that we do not own the lock,
- * and nothing will act as if we did. */
+ * and nothing will act as if we did. Of a latch the event has no hold, but BELAY_EVENT_GENERATION.
+ */
 BELAY_API int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* request,
                                        int64_t wait_ms);
 /* As belay_release_why; BELAY_EVENT_RELEASED. */
@@ -347,11 +372,20 @@ BELAY_API int32_t belay_submit_list(belay_client* client, int64_t tag, const cha
 BELAY_API int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
                                             int64_t key_size, int64_t fence, int32_t argc,
                                             const char* const* argv, const int64_t* sizes);
+/* As belay_latch_set; BELAY_EVENT_LATCH_SET. */
+BELAY_API int32_t belay_submit_latch_set(belay_client* client, int64_t tag, const char* name,
+                                         int64_t name_size, int64_t count, int64_t ttl_ms);
+/* As belay_latch_count_down; BELAY_EVENT_LATCH_COUNTED_DOWN. */
+BELAY_API int32_t belay_submit_latch_count_down(belay_client* client, int64_t tag, const char* name,
+                                                int64_t name_size, int64_t n);
+/* As belay_latch_count; BELAY_EVENT_LATCH_COUNT. */
+BELAY_API int32_t belay_submit_latch_count(belay_client* client, int64_t tag, const char* name,
+                                           int64_t name_size);
 /* As belay_client_ping; BELAY_EVENT_PINGED. */
 BELAY_API int32_t belay_submit_ping(belay_client* client, int64_t tag);
 /* Cancel a pending submission. Its one event still comes: CANCELLED, or what happened first.
- * Releases, extensions, breaks and writes are not undone: theirs says how they ended. UNKNOWN_TAG
- * where none is pending. */
+ * What changes something on the server, other than by an acquire, is not undone: its event says how
+ * it ended. UNKNOWN_TAG where none is pending. */
 BELAY_API int32_t belay_cancel(belay_client* client, int64_t tag);
 /* Take the next event, waiting for it up to `timeout_ms` (0 = not at all, -1 = without limit).
  * NULL: none in time, or SHUTDOWN has been delivered. */
@@ -392,6 +426,9 @@ enum belay_event_kind {
   BELAY_EVENT_LISTED = 7,
   BELAY_EVENT_PINGED = 8,
   BELAY_EVENT_WRITTEN = 9,
+  BELAY_EVENT_LATCH_SET = 10,
+  BELAY_EVENT_LATCH_COUNTED_DOWN = 11,
+  BELAY_EVENT_LATCH_COUNT = 12,
   BELAY_EVENT_DOWNGRADED = 13,
   BELAY_EVENT_LOST = 20, /* once per hold, tag 0: it is not ours any more */
   BELAY_EVENT_AT_RISK =
@@ -421,6 +458,14 @@ BELAY_API int64_t belay_event_in_doubt_ms(const belay_event* event);
 /* One line for people: what failed, where, and the server's own words. "" where there is nothing to
  * say. */
 BELAY_API const char* belay_event_message(const belay_event* event);
+
+enum belay_event_field {
+  BELAY_EVENT_COUNT = 1,     /* of a latch: what is left to be counted down */
+  BELAY_EVENT_GENERATION = 2 /* of a latch */
+};
+
+/* A number that the event tells (enum belay_event_field); 0 where it has none. */
+BELAY_API int64_t belay_event_int(const belay_event* event, int32_t field);
 /* What the server replied to a WRITTEN event's command: the bytes of a string, the digits of an
  * integer; "" where it was nothing or a list. NUL-terminated; `size`, unless NULL, gets its length.
  */

@@ -13,6 +13,8 @@ using belay::Status;
 
 // Words of a fenced write's command: Lua's stack holds some thousands.
 constexpr std::int64_t kMostWords = 1000;
+// Of a latch.
+constexpr std::int64_t kMostCount = 1'000'000'000;
 
 // Of the calling thread's latest call on a client that answered another status than OK.
 thread_local std::string last_error;
@@ -54,16 +56,32 @@ std::int32_t refuse(Status status, belay_event** why) {
   return answer(std::move(event), why);
 }
 
-std::int32_t call(belay_client* client, Status checked, belay_event** why,
-                  const Client::Submission& submission) {
-  if (Status status = usable(client); !status.ok()) {
-    return refuse(std::move(status), why);
+// What comes of a call; a refusal comes as an event, too.
+Event event_of(belay_client* client, Status checked, const Client::Submission& submission) {
+  Event refusal;
+  refusal.status = usable(client);
+  if (refusal.status.ok()) {
+    refusal.status = std::move(checked);
   }
-  if (!checked.ok()) {
-    return refuse(std::move(checked), why);
+  if (!refusal.status.ok()) {
+    return refusal;
   }
   const Client::Visit visit(*client->rep);
-  return answer(client->rep->call(submission), why);
+  return client->rep->call(submission);
+}
+
+std::int32_t call(belay_client* client, Status checked, belay_event** why,
+                  const Client::Submission& submission) {
+  return answer(event_of(client, std::move(checked), submission), why);
+}
+
+// The number that the call is about, or minus its status.
+std::int64_t call_for(std::int64_t Event::*number, belay_client* client, Status checked,
+                      belay_event** why, const Client::Submission& submission) {
+  Event event = event_of(client, std::move(checked), submission);
+  const std::int64_t value = event.*number;
+  const std::int32_t code = answer(std::move(event), why);
+  return code == BELAY_OK ? value : -std::int64_t{code};
 }
 
 std::int32_t submit(belay_client* client, std::int64_t tag, Status checked,
@@ -127,9 +145,9 @@ std::int64_t acquire(belay_client* client, const belay::Result<belay::AcquireReq
   Event event = client->rep->call([&](Engine& engine, std::int64_t tag, Micros now) {
     return engine.acquire(tag, request.value, wait.value, now);
   });
-  const std::int64_t hold = event.hold;
+  const std::int64_t gained = event.generation != 0 ? event.generation : event.hold;
   const std::int32_t code = answer(std::move(event), why);
-  return code == BELAY_OK ? hold : -std::int64_t{code};
+  return code == BELAY_OK ? gained : -std::int64_t{code};
 }
 
 belay::Result<Engine::HoldView> look(belay_client* client, std::int64_t hold) {
@@ -172,28 +190,50 @@ Client::Submission verification_of(std::int64_t hold) {
 // These read the client when they are called: it has been checked by then.
 Client::Submission inspection_of(belay_client* client, std::string_view name) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
-    return engine.query(tag, belay::inspect_query(client->rep->primitive(belay::Kind::kLock), name),
-                        now);
+    return engine.query(tag, belay::inspect_query(client->rep->names(), name), now);
   };
 }
 
 Client::Submission break_of(belay_client* client, std::string_view name, std::int64_t fence) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
-    return engine.query(
-        tag, belay::break_query(client->rep->primitive(belay::Kind::kLock), name, fence), now);
+    return engine.query(tag, belay::break_query(client->rep->names(), name, fence), now);
   };
 }
 
 Client::Submission listing_of(belay_client* client, const char* pattern, std::int64_t limit) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
-    return engine.query(
-        tag, belay::list_query(client->rep->primitive(belay::Kind::kLock), pattern, limit), now);
+    return engine.query(tag, belay::list_query(client->rep->names(), pattern, limit), now);
   };
 }
 
 Client::Submission write_of(belay_client* client, const belay::FencedWrite& write) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
     return engine.query(tag, belay::fenced_write_query(client->rep->config().prefix, write), now);
+  };
+}
+
+Client::Submission latch_setting_of(belay_client* client, std::string_view name, std::int64_t count,
+                                    std::int64_t ttl_ms) {
+  return [=](Engine& engine, std::int64_t tag, Micros now) {
+    Client& rep = *client->rep;
+    return engine.query(tag,
+                        belay::latch_set_query(rep.latch(), name, rep.next_request(), count,
+                                               ttl_ms * belay::kMillisecond),
+                        now);
+  };
+}
+
+Client::Submission count_down_of(belay_client* client, std::string_view name, std::int64_t by) {
+  return [=](Engine& engine, std::int64_t tag, Micros now) {
+    Client& rep = *client->rep;
+    return engine.query(
+        tag, belay::latch_count_down_query(rep.latch(), name, rep.next_request(), by), now);
+  };
+}
+
+Client::Submission count_of(belay_client* client, std::string_view name) {
+  return [=](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.query(tag, belay::latch_count_query(client->rep->latch(), name), now);
   };
 }
 
@@ -210,6 +250,18 @@ Status checked_listing(const char* pattern, std::int64_t limit) {
     return Status(BELAY_INVALID_ARGUMENT, "the pattern was NULL");
   }
   return belay::checked_range("limit", limit, 1, 1'000'000);
+}
+
+Status checked_latch(const belay::Result<std::string_view>& name, const char* what,
+                     std::int64_t count) {
+  return name.ok() ? belay::checked_range(what, count, 1, kMostCount) : name.status;
+}
+
+Status checked_latch_setting(const belay::Result<std::string_view>& name, std::int64_t count,
+                             std::int64_t ttl_ms) {
+  Status status = checked_latch(name, "count", count);
+  return status.ok() && ttl_ms != 0 ? belay::checked_range("ttl_ms", ttl_ms, 100, belay::kMonthMs)
+                                    : status;
 }
 
 belay::Result<belay::FencedWrite> checked_write(std::string_view key, std::int64_t fence,
@@ -359,6 +411,26 @@ int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_si
   return call(client, checked.status, result, write_of(client, checked.value));
 }
 
+int64_t belay_latch_set(belay_client* client, const char* name, int64_t name_size, int64_t count,
+                        int64_t ttl_ms, belay_event** why) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return call_for(&Event::generation, client, checked_latch_setting(checked, count, ttl_ms), why,
+                  latch_setting_of(client, checked.value, count, ttl_ms));
+}
+
+int64_t belay_latch_count_down(belay_client* client, const char* name, int64_t name_size, int64_t n,
+                               belay_event** why) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return call_for(&Event::count, client, checked_latch(checked, "n", n), why,
+                  count_down_of(client, checked.value, n));
+}
+
+int64_t belay_latch_count(belay_client* client, const char* name, int64_t name_size,
+                          belay_event** why) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return call_for(&Event::count, client, checked.status, why, count_of(client, checked.value));
+}
+
 int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* request,
                              int64_t wait_ms) {
   if (Status status = usable(client); !status.ok()) {
@@ -411,6 +483,26 @@ int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char*
   const belay::Result<belay::FencedWrite> checked =
       checked_write(key, key_size, fence, argc, argv, sizes);
   return submit(client, tag, checked.status, write_of(client, checked.value));
+}
+
+int32_t belay_submit_latch_set(belay_client* client, int64_t tag, const char* name,
+                               int64_t name_size, int64_t count, int64_t ttl_ms) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return submit(client, tag, checked_latch_setting(checked, count, ttl_ms),
+                latch_setting_of(client, checked.value, count, ttl_ms));
+}
+
+int32_t belay_submit_latch_count_down(belay_client* client, int64_t tag, const char* name,
+                                      int64_t name_size, int64_t n) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return submit(client, tag, checked_latch(checked, "n", n),
+                count_down_of(client, checked.value, n));
+}
+
+int32_t belay_submit_latch_count(belay_client* client, int64_t tag, const char* name,
+                                 int64_t name_size) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return submit(client, tag, checked.status, count_of(client, checked.value));
 }
 
 int32_t belay_submit_ping(belay_client* client, int64_t tag) {

@@ -54,6 +54,20 @@ const char* belay_event_message(const belay_event* event) {
   return event == nullptr ? "" : event->rep.status.message.c_str();
 }
 
+int64_t belay_event_int(const belay_event* event, int32_t field) {
+  if (event == nullptr) {
+    return 0;
+  }
+  switch (field) {
+    case BELAY_EVENT_COUNT:
+      return event->rep.count;
+    case BELAY_EVENT_GENERATION:
+      return event->rep.generation;
+    default:
+      return 0;
+  }
+}
+
 const char* belay_event_text(const belay_event* event, int64_t* size) {
   if (size != nullptr) {
     *size = event == nullptr ? 0 : static_cast<std::int64_t>(event->rep.text.size());

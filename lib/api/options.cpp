@@ -12,7 +12,6 @@ using belay::Status;
 
 constexpr std::size_t kMaxLabel = 64;
 constexpr std::size_t kMaxPrefix = 64;
-constexpr std::int64_t kMonth = std::int64_t{30} * 24 * 3600 * 1000;
 
 // Notes an error and gives its code.
 std::int32_t note(belay_options* options, Status status) {
@@ -148,7 +147,8 @@ int32_t belay_options_set_request_timeout_ms(belay_options* options, int64_t tim
 }
 
 int32_t belay_options_set_max_hold_ms(belay_options* options, int64_t max_hold_ms) {
-  return set_number(options, "max_hold_ms", max_hold_ms, max_hold_ms == 0 ? 0 : 100, kMonth, 1000,
+  return set_number(options, "max_hold_ms", max_hold_ms, max_hold_ms == 0 ? 0 : 100,
+                    belay::kMonthMs, 1000,
                     options == nullptr ? nullptr : &options->config.max_hold);
 }
 

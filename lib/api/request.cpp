@@ -7,7 +7,6 @@ namespace {
 
 using belay::Status;
 
-constexpr std::int64_t kMonth = std::int64_t{30} * 24 * 3600 * 1000;
 constexpr std::int64_t kMostPermits = 0x7FFFFFFF;
 constexpr std::size_t kMaxIdentity = 256;
 constexpr std::int64_t kMaxLockDelayMs = 60'000;
@@ -47,6 +46,15 @@ Status fits(const belay_request& request, belay::Kind kind, const char* what) {
                                        std::string(what) + " is not for this kind of request");
 }
 
+// Sets a number that is about holds.
+std::int32_t set_of_hold(belay_request* request, const char* what, std::int64_t value,
+                         std::int64_t low, std::int64_t high, std::int64_t* field) {
+  if (request != nullptr && request->kind == belay::Kind::kLatch && value != 0) {
+    return set(request, what, [&] { return fits(*request, belay::Kind::kLock, what); });
+  }
+  return set_number(request, what, value, low, high, 1000, field);
+}
+
 std::int32_t add_name(belay_request* request, const char* name, std::int64_t name_size,
                       const std::string& group) {
   return set(request, "a name", [&] {
@@ -72,7 +80,7 @@ std::int32_t add_name(belay_request* request, const char* name, std::int64_t nam
 }  // namespace
 
 belay_request* belay_request_new(int32_t primitive) {
-  if (primitive != BELAY_LOCK && primitive != BELAY_SEMAPHORE) {
+  if (primitive < BELAY_LOCK || primitive > BELAY_LATCH) {
     return nullptr;
   }
   auto* request = new belay_request;
@@ -128,14 +136,14 @@ int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64
 }
 
 int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms) {
-  return set_number(request, "lock_delay_ms", delay_ms, 0, kMaxLockDelayMs, 1000,
-                    request == nullptr ? nullptr : &request->request.want.lock_delay);
+  return set_of_hold(request, "lock_delay_ms", delay_ms, 0, kMaxLockDelayMs,
+                     request == nullptr ? nullptr : &request->request.want.lock_delay);
 }
 
 int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms) {
-  return set_number(request, "lease_ms", lease_ms, lease_ms == 0 ? 0 : belay::kMinLease / 1000,
-                    belay::kMaxLease / 1000, 1000,
-                    request == nullptr ? nullptr : &request->request.lease);
+  return set_of_hold(request, "lease_ms", lease_ms, lease_ms == 0 ? 0 : belay::kMinLease / 1000,
+                     belay::kMaxLease / 1000,
+                     request == nullptr ? nullptr : &request->request.lease);
 }
 
 int32_t belay_request_set_owner(belay_request* request, int64_t owner) {
@@ -145,8 +153,8 @@ int32_t belay_request_set_owner(belay_request* request, int64_t owner) {
 
 int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t max_hold_ms) {
   const std::int32_t status =
-      set_number(request, "max_hold_ms", max_hold_ms, max_hold_ms == 0 ? 0 : 100, kMonth, 1000,
-                 request == nullptr ? nullptr : &request->request.max_hold);
+      set_of_hold(request, "max_hold_ms", max_hold_ms, max_hold_ms == 0 ? 0 : 100, belay::kMonthMs,
+                  request == nullptr ? nullptr : &request->request.max_hold);
   if (status == BELAY_OK) {
     request->has_max_hold = true;
   }

@@ -14,6 +14,9 @@ namespace belay {
 
 namespace {
 
+// A request is repeated for the request timeout; its bytes may arrive late.
+constexpr Micros kRememberRequests = 60 * kSecond;
+
 void wait_for(sem_t* semaphore) {
   while (sem_wait(semaphore) != 0 && errno == EINTR) {
   }
@@ -102,6 +105,7 @@ Client::Client(const Config& config, const Identity& identity, std::uint64_t see
       generation_(fork_generation()),
       lock_(Kind::kLock, identity),
       semaphore_(Kind::kSemaphore, identity),
+      latch_(identity, std::max(kRememberRequests, 2 * config.request_timeout)),
       inbox_(identity.inbox()),
       seed_(seed) {
   sem_init(&shut_down_, 0, 0);
@@ -119,7 +123,8 @@ Status Client::start() {
   // circle.
   node_ = std::make_unique<Node>(config_, inbox_, seed_, *link_);
   router_ = std::make_unique<SingleRouter>(*node_);
-  engine_ = std::make_unique<Engine>(config_, std::vector<const Primitive*>{&lock_, &semaphore_},
+  engine_ = std::make_unique<Engine>(config_, lock_,
+                                     std::vector<const Primitive*>{&lock_, &semaphore_, &latch_},
                                      *router_, *this, seed_ + 1);
   node_->start(*engine_, boot_time());
   loop_->arm(0);

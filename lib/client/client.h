@@ -22,6 +22,7 @@
 #include "engine/engine.h"
 #include "net/loop.h"
 #include "net/socket_link.h"
+#include "primitive/latch.h"
 #include "primitive/lock.h"
 #include "route/node.h"
 #include "route/router.h"
@@ -58,8 +59,21 @@ class Client final : public LinkEvents, public EngineEvents {
   int fd() { return queue_.fd(); }
 
   const Primitive& primitive(Kind kind) const {
-    return kind == Kind::kSemaphore ? semaphore_ : lock_;
+    switch (kind) {
+      case Kind::kSemaphore:
+        return semaphore_;
+      case Kind::kLatch:
+        return latch_;
+      default:
+        return lock_;
+    }
   }
+
+  const Names& names() const { return lock_; }
+
+  const LatchPrimitive& latch() const { return latch_; }
+
+  RequestNumber next_request() { return {++last_request_}; }
 
   const Config& config() const { return config_; }
 
@@ -104,6 +118,8 @@ class Client final : public LinkEvents, public EngineEvents {
   const std::uint32_t generation_;
   const HeldPrimitive lock_;
   const HeldPrimitive semaphore_;
+  const LatchPrimitive latch_;
+  std::atomic<std::int64_t> last_request_{0};
   const std::string inbox_;
   const std::uint64_t seed_;
   std::unique_ptr<Loop> loop_;

@@ -83,7 +83,10 @@ struct Claim {
       0;  // local time at which a grant by an ask that was never answered has lapsed
   Micros suspect_until = 0;  // server time, as not_after, of an ask whose reply was lost in a cut
   std::int64_t ticket = 0;
-  Status refusal;  // the latest passing error of the server
+  std::int64_t generation = 0;  // that is waited for, of what lets pass; 0: not known yet
+  std::uint64_t asked_to = 0;   // the latest submission that the latest ask was for
+  std::uint64_t known_to = 0;   // the latest one that waits for the generation
+  Status refusal;               // the latest passing error of the server
 
   // While held.
   std::int64_t permits = 0;

@@ -49,6 +49,8 @@ void Engine::start_claim(Claim& claim, Micros now) {
   claim.matters_until = 0;
   claim.suspect_until = 0;
   claim.ticket = 0;
+  claim.generation = 0;
+  claim.known_to = 0;
   claim.refusal = Status();
   ask(claim, now);
 }
@@ -92,10 +94,13 @@ void Engine::ask(Claim& claim, Micros now) {
   args.grant_lease = grant_lease(node);
   args.ticket = claim.ticket;
   args.highest_fence = highest_fence_of(claim.resource.slot);
+  args.generation = claim.generation;
   args.queue = !head.is_try;
   args.local_waiters = claim.waiting.size() - 1;
   claim.not_after = args.not_after;
-  claim.matters_until = now + config_.request_timeout + drifted(args.lease);
+  claim.matters_until =
+      claim.primitive->lets_pass() ? 0 : now + config_.request_timeout + drifted(args.lease);
+  claim.asked_to = last_order_;
   claim.ask_out = true;
   Flight flight;
   flight.kind = FlightKind::kAcquire;
@@ -149,6 +154,9 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
     case AcquireCode::kStale:
       end_claim(claim, false, 0, now);
       break;
+    case AcquireCode::kPassed:
+      let_pass(claim, answer->generation, now);
+      break;
     case AcquireCode::kMissing:
       refuse(claim, Status(BELAY_NOT_FOUND, "there is no '" + claim.resource.name + "'"), now);
       break;
@@ -184,14 +192,47 @@ void Engine::on_acquire_error(Claim& claim, std::string_view words, Micros now) 
 // there.
 void Engine::refuse(Claim& claim, const Status& status, Micros now) {
   const bool may_stand = claim.ticket != 0 || claim.may_stand;
-  for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
-    complete(*pending, status, now);
+  const Status why = status;
+  for (Pending* pending : concerned(claim)) {
+    complete(*pending, why, now);
   }
   end_claim(claim, may_stand, 0, now);
 }
 
+// Those who wait for what the server has answered about. Who came later may mean what began later.
+std::vector<Pending*> Engine::concerned(const Claim& claim) {
+  std::vector<Pending*> list(claim.waiting.begin(), claim.waiting.end());
+  if (claim.primitive->lets_pass()) {
+    const std::uint64_t to = claim.generation != 0 ? claim.known_to : claim.asked_to;
+    std::erase_if(list, [to](const Pending* pending) { return pending->order > to; });
+  }
+  return list;
+}
+
+// There is nothing to hold: whoever waited for that generation goes on.
+void Engine::let_pass(Claim& claim, std::int64_t generation, Micros now) {
+  for (Pending* pending : concerned(claim)) {
+    Event event = outcome(*pending, Status());
+    event.generation = generation;
+    complete(*pending, std::move(event), now);
+  }
+  end_claim(claim, false, 0, now);
+}
+
+// Where it is not the generation that is waited for, or it has not been opened, the server knows.
+void Engine::on_passed(Claim& claim, const Message& message, Micros now) {
+  if (message.opened && message.generation == claim.generation) {
+    let_pass(claim, message.generation, now);
+  } else {
+    ask(claim, now);
+  }
+}
+
 void Engine::on_busy(Claim& claim, Micros now) {
-  if (!claim.waiting.empty() && claim.waiting.front()->is_try) {
+  claim.known_to = claim.asked_to;
+  if (claim.primitive->lets_pass()) {
+    end_tries(claim, now);
+  } else if (!claim.waiting.empty() && claim.waiting.front()->is_try) {
     complete(*claim.waiting.front(), Status(BELAY_BUSY), now);
   }
   if (claim.waiting.empty()) {
@@ -218,18 +259,24 @@ Micros Engine::fallback_poll(std::int64_t position) {
   return kFallbackPoll * stretch * random_.between(80, 120) / 100;
 }
 
-// Rule 18: only the next in line looks when the lease ends.
+// Rule 18: only the next in line looks when the lease ends; where nobody is in line, all do.
 void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
   claim.ticket = answer.ticket;
+  claim.generation = answer.generation;
+  claim.known_to = claim.asked_to;
   end_tries(claim, now);
   mark_reached(claim);
   claim.poll_at = now + fallback_poll(answer.position);
   claim.ask_at = claim.poll_at;
-  if (answer.position == 0) {
+  if (answer.position == 0 || claim.primitive->lets_pass()) {
     claim.ask_at = std::min(claim.ask_at, now + std::max<Micros>(0, answer.remaining) + kLookAfter);
   }
   if (answer.handed > 0) {
     claim.ask_at = std::min(claim.ask_at, now + drifted(answer.handed) + kLookAfter);
+  }
+  if (claim.primitive->lets_pass() && !claim.waiting.empty() &&
+      claim.waiting.back()->order > claim.known_to) {
+    ask(claim, now);
   }
 }
 
@@ -331,6 +378,9 @@ bool Engine::wants_to_join(const Claim& claim, const Pending& pending) {
 
 // Whether a try may be let in by the answer that others of its kind are waiting for.
 bool Engine::may_be_let_in(const Claim& claim, const Pending& pending) {
+  if (claim.primitive->lets_pass()) {
+    return true;
+  }
   const bool asks = claim.state == ClaimState::kAsking && claim.shared() && claim.ticket == 0;
   return (asks || wants_to_join(claim, pending)) && pending.want.suits(claim.want) &&
          std::all_of(claim.waiting.begin(), claim.waiting.end(),
@@ -367,7 +417,7 @@ void Engine::let_join(Claim& claim, Micros now) {
 
 // Of those who wait, the tries have their answer.
 void Engine::end_tries(Claim& claim, Micros now) {
-  for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
+  for (Pending* pending : concerned(claim)) {
     if (pending->is_try) {
       complete(*pending, Status(BELAY_BUSY), now);
     }

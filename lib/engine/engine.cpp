@@ -69,8 +69,8 @@ std::string shared_by_all(const Claim& claim) {
   return all ? group : std::string();
 }
 
-std::string table_key(const Primitive& primitive, std::string_view name) {
-  std::string key(1, static_cast<char>(primitive.kind()));
+std::string table_key(Kind kind, std::string_view name) {
+  std::string key(1, static_cast<char>(kind));
   return key.append(name);
 }
 
@@ -80,11 +80,11 @@ bool refused(const Node& node) {
 
 }  // namespace
 
-Engine::Engine(const Config& config, std::vector<const Primitive*> primitives, Router& router,
-               EngineEvents& events, std::uint64_t seed)
+Engine::Engine(const Config& config, const Names& names, std::vector<const Primitive*> primitives,
+               Router& router, EngineEvents& events, std::uint64_t seed)
     : config_(config),
+      names_(names),
       primitives_(std::move(primitives)),
-      lock_(*primitives_.front()),
       router_(router),
       events_(events),
       random_(seed) {}
@@ -175,10 +175,13 @@ void Engine::line_up(Claim& claim, Pending& pending, Micros now) {
     pending.reach_by = kNever;
   }
   pending.reached =
-      claim.state == ClaimState::kHeld || (claim.state == ClaimState::kAsking && claim.ticket != 0);
-  timers_.set(pending.timer,
-              pending.reached && !pending.is_try ? pending.wait_until : pending.reach_by);
+      !pending.is_try && (claim.state == ClaimState::kHeld ||
+                          (claim.state == ClaimState::kAsking && claim.ticket != 0));
+  timers_.set(pending.timer, pending.reached ? pending.wait_until : pending.reach_by);
   look_for_room(claim, now);
+  if (claim.primitive->lets_pass() && claim.state == ClaimState::kAsking) {
+    ask(claim, now);  // it may mean what has begun since the latest ask
+  }
 }
 
 Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
@@ -541,6 +544,10 @@ void Engine::on_message(Claim& claim, const Message& message, Micros now) {
   const bool current = claim.state != ClaimState::kIdle && claim.epoch == message.epoch;
   if (message.kind == MessageKind::kSettled) {
     on_settled(claim, message.epoch, now);
+  } else if (message.kind == MessageKind::kPassed) {
+    if (current) {  // else nothing of it is left there
+      on_passed(claim, message, now);
+    }
   } else if (!current) {
     Leaving leaving;
     leaving.epoch = message.epoch;
@@ -571,7 +578,7 @@ void Engine::on_message(Claim& claim, const Message& message, Micros now) {
 }
 
 void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
-  const std::optional<Message> message = lock_.read_message(payload);
+  const std::optional<Message> message = names_.read_message(payload);
   if (!message || static_cast<std::size_t>(message->of) > primitives_.size()) {
     return;
   }
@@ -728,8 +735,8 @@ void Engine::on_node_flushed(Node& node, Micros now) {
 // A renewal that is out was executed after the change, and will tell.
 void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
   advance(now);
-  const std::optional<std::string> name = lock_.name_of_key(key);
-  const auto claim = claims_.find(table_key(lock_, name.value_or("")));
+  const std::optional<std::string> name = names_.name_of_key(key);
+  const auto claim = claims_.find(table_key(Kind::kLock, name.value_or("")));
   if (claim != claims_.end() && claim->second->node == &node &&
       claim->second->state == ClaimState::kHeld) {
     want_renewal(*claim->second);
@@ -750,14 +757,14 @@ void Engine::on_node_clock(Node& node, Micros now) {
 // ---- The table of claims
 
 Claim& Engine::claim_of(const Primitive& primitive, std::string_view name) {
-  const auto found = claims_.find(table_key(primitive, name));
+  const auto found = claims_.find(table_key(primitive.kind(), name));
   return found != claims_.end() ? *found->second
-                                : add_claim(primitive, name, table_key(primitive, name));
+                                : add_claim(primitive, name, table_key(primitive.kind(), name));
 }
 
 Claim& Engine::new_claim(const Primitive& primitive, std::string_view name) {
   return add_claim(primitive, name,
-                   table_key(primitive, name) + '\0' + std::to_string(++last_claim_));
+                   table_key(primitive.kind(), name) + '\0' + std::to_string(++last_claim_));
 }
 
 Claim& Engine::add_claim(const Primitive& primitive, std::string_view name, std::string key) {
@@ -775,7 +782,8 @@ Claim& Engine::add_claim(const Primitive& primitive, std::string_view name, std:
 // The claim that a message is about, if its epoch is not over.
 Claim* Engine::standing_claim(const Message& message) const {
   const auto found = epochs_.find(message.epoch);
-  const bool known = found != epochs_.end() && found->second->resource.name == message.name;
+  const bool known = found != epochs_.end() && found->second->resource.name == message.name &&
+                     found->second->primitive->kind() == message.of;
   return known ? found->second : nullptr;
 }
 

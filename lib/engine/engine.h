@@ -35,9 +35,9 @@ struct AcquireRequest {
 
 class Engine final : public NodeEvents {
  public:
-  // The first of the primitives reads the messages of the inbox and answers for names as such.
-  Engine(const Config& config, std::vector<const Primitive*> primitives, Router& router,
-         EngineEvents& events, std::uint64_t seed);
+  // Of the primitives there is one a kind, in the kinds' order.
+  Engine(const Config& config, const Names& names, std::vector<const Primitive*> primitives,
+         Router& router, EngineEvents& events, std::uint64_t seed);
 
   // Submissions. A status other than OK: refused, and no event follows. The arguments have been
   // checked.
@@ -175,6 +175,9 @@ class Engine final : public NodeEvents {
   void look_for_room(Claim& claim, Micros now);
   void let_join(Claim& claim, Micros now);
   void end_tries(Claim& claim, Micros now);
+  static std::vector<Pending*> concerned(const Claim& claim);
+  void let_pass(Claim& claim, std::int64_t generation, Micros now);
+  void on_passed(Claim& claim, const Message& message, Micros now);
   void become_shared(Claim& claim, const std::string& group, Micros now);
   void pass_on(Claim& claim, Micros now);
   void end_claim(Claim& claim, bool leave, std::int64_t tag, Micros now);
@@ -224,8 +227,8 @@ class Engine final : public NodeEvents {
                            Micros now);
 
   const Config& config_;
-  const std::vector<const Primitive*> primitives_;  // one a kind
-  const Primitive& lock_;
+  const Names& names_;
+  const std::vector<const Primitive*> primitives_;
   Router& router_;
   EngineEvents& events_;
   Random random_;

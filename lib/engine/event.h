@@ -35,8 +35,10 @@ struct Event {
   std::int64_t fence = 0;
   std::int64_t permits = 0;
   Micros remaining = 0;
-  Micros in_doubt = 0;  // a duration
-  std::string text;     // what a fenced write's command replied
+  Micros in_doubt = 0;          // a duration
+  std::string text;             // what a fenced write's command replied
+  std::int64_t count = 0;       // of a latch
+  std::int64_t generation = 0;  // of a latch
   std::vector<Member> members;
   std::int64_t member_total = 0;
 };

@@ -1,6 +1,7 @@
-// What the engine asks of a primitive: how a claim on it is made, kept, given up and looked at on
-// the server. Pure functions: no state but the client's identity. Implemented in lib/primitive,
-// registered by the client.
+// What the engine asks of a primitive: how a claim on it is made and given up on the server; and of
+// what all names have in common: how holds are kept, messages read, names looked at. Pure
+// functions: no state but the client's identity. Implemented in lib/primitive, registered by the
+// client.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct Resource {
 };
 
 // The kinds of what a name can be; a record's second byte.
-enum class Kind : std::uint8_t { kLock = 1, kSemaphore = 2 };
+enum class Kind : std::uint8_t { kLock = 1, kSemaphore = 2, kLatch = 3 };
 
 // What is asked of a name. Owners of one client who want the same may share a claim, where there is
 // a group to share it with.
@@ -52,6 +53,7 @@ struct AcquireArgs {
   Micros grant_lease = 0;
   std::int64_t ticket = 0;
   std::int64_t highest_fence = 0;
+  std::int64_t generation = 0;  // that a waiter is to be let pass by; 0: the current one
   bool queue = false;
   std::size_t local_waiters = 0;
 };
@@ -66,6 +68,7 @@ enum class AcquireCode : std::uint8_t {
   kLate = 4,
   kStale = 5,
   kMore = 6,
+  kPassed = 7,   // there is nothing to hold: whoever waited may go on
   kMissing = 8,  // nobody has made what is asked for
   kLimit = 9     // the semaphore has another limit
 };
@@ -83,6 +86,8 @@ struct AcquireAnswer {
   std::int64_t highest_fence = 0;
   Micros handed = 0;  // grant lease of a handoff that the call has made
   std::int64_t limit = 0;
+  std::int64_t generation = 0;  // of a latch, as its count
+  std::int64_t count = 0;
 };
 
 struct LeaveArgs {
@@ -100,6 +105,7 @@ struct LeaveAnswer {
 };
 
 struct RenewArgs {
+  Kind kind = Kind::kLock;
   std::int64_t epoch = 0;
   Micros lease = 0;  // 0: only look
   std::int64_t fence = 0;
@@ -128,7 +134,8 @@ enum class MessageKind : std::uint8_t {
   kNext = 2,
   kWaits = 3,
   kBroken = 4,
-  kSettled = 5
+  kSettled = 5,
+  kPassed = 6
 };
 
 // What came to our inbox.
@@ -142,7 +149,9 @@ struct Message {
   Micros grant_lease = 0;
   bool others_wait = false;
   Micros look_in = 0;
-  std::string by;  // who broke it
+  std::int64_t generation = 0;  // that has ended
+  bool opened = false;          // or it is gone
+  std::string by;               // who broke it
   std::string name;
 };
 
@@ -150,6 +159,8 @@ struct Inspection {
   Micros server_time = 0;
   std::vector<Member> members;
   std::int64_t total = 0;
+  std::int64_t generation = 0;  // of a latch, as its count
+  std::int64_t count = 0;
   bool again = false;       // the script has more to do
   bool serve_only = false;  // that needs nobody to be parted from it
 };
@@ -162,13 +173,31 @@ class Primitive {
   Primitive& operator=(const Primitive&) = delete;
 
   [[nodiscard]] virtual Kind kind() const = 0;
-  // Whether each acquire is a claim of its own; else those of one name share one in turn.
+  // Whether each acquire is a claim of its own; else those of one name share one.
   [[nodiscard]] virtual bool claims_apart() const = 0;
+  // Whether nobody holds it: those who share a claim wait for the same and go on together; else
+  // they have it in turn.
+  [[nodiscard]] virtual bool lets_pass() const = 0;
   [[nodiscard]] virtual Resource resource(std::string_view name) const = 0;
 
   [[nodiscard]] virtual Command acquire(const Resource& resource,
                                         const AcquireArgs& args) const = 0;
   [[nodiscard]] virtual Command leave(const Resource& resource, const LeaveArgs& args) const = 0;
+
+  // Answers; none where a reply is not what the script gives.
+  [[nodiscard]] virtual std::optional<AcquireAnswer> read_acquire(Reply reply) const = 0;
+  [[nodiscard]] virtual std::optional<LeaveAnswer> read_leave(Reply reply) const = 0;
+};
+
+// What is the same for names of all kinds.
+class Names {
+ public:
+  Names() = default;
+  virtual ~Names() = default;
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+
+  [[nodiscard]] virtual Resource resource(std::string_view name) const = 0;
   // A renewal of no claim yet, and one claim more in it.
   [[nodiscard]] virtual Command renew(std::int64_t highest_fence) const = 0;
   virtual void add_renewal(const Resource& resource, const RenewArgs& args,
@@ -178,8 +207,6 @@ class Primitive {
                                       std::int64_t highest_fence) const = 0;
 
   // Answers; none where a reply is not what the script gives.
-  [[nodiscard]] virtual std::optional<AcquireAnswer> read_acquire(Reply reply) const = 0;
-  [[nodiscard]] virtual std::optional<LeaveAnswer> read_leave(Reply reply) const = 0;
   [[nodiscard]] virtual std::optional<RenewAnswers> read_renew(Reply reply) const = 0;
   [[nodiscard]] virtual std::optional<Inspection> read_inspect(Reply reply) const = 0;
   [[nodiscard]] virtual std::optional<Inspection> read_force(Reply reply) const = 0;

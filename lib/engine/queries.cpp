@@ -121,8 +121,8 @@ Command Engine::command_of(const Pending& pending) const {
     return pending.query->command(highest_fence_of(pending.query->slot()));
   }
   const Claim& claim = *holds_.at(pending.hold)->claim;
-  Command command = claim.primitive->renew(highest_fence_of(claim.resource.slot));
-  claim.primitive->add_renewal(claim.resource, renew_args(claim, pending.lease), &command);
+  Command command = names_.renew(highest_fence_of(claim.resource.slot));
+  names_.add_renewal(claim.resource, renew_args(claim, pending.lease), &command);
   return command;
 }
 
@@ -169,7 +169,7 @@ void Engine::on_query_error(Pending& pending, std::string_view words, Micros now
 void Engine::on_hold_answer(Pending& pending, Reply reply, Micros sent, Micros now) {
   Hold& hold = *holds_.at(pending.hold);
   Claim& claim = *hold.claim;
-  const std::optional<RenewAnswers> answers = claim.primitive->read_renew(reply);
+  const std::optional<RenewAnswers> answers = names_.read_renew(reply);
   if (!answers || answers->claims.size() != 1) {
     on_query_error(pending, error_words(reply), now);
     return;

@@ -122,19 +122,18 @@ void Engine::flush_renewals(Micros now) {
 
 // Of claims on one node.
 void Engine::send_renewals(const std::vector<Claim*>& claims, Micros now) {
-  const Claim& first = *claims.front();
   std::int64_t highest = 0;
   for (const Claim* claim : claims) {
     highest = std::max(highest, highest_fence_of(claim->resource.slot));
   }
-  Command command = first.primitive->renew(highest);
+  Command command = names_.renew(highest);
   Flight flight;
   flight.kind = FlightKind::kRenew;
   for (Claim* claim : claims) {
     flight.renewed.push_back(renewal_of(*claim, &command, now));
     settle(*claim, now);
   }
-  send(*first.node, std::move(command), std::move(flight), now);
+  send(*claims.front()->node, std::move(command), std::move(flight), now);
   watch(claims, now);
 }
 
@@ -158,6 +157,7 @@ void Engine::watch(const std::vector<Claim*>& claims, Micros now) {
 
 RenewArgs Engine::renew_args(const Claim& claim, Micros lease) {
   RenewArgs args;
+  args.kind = claim.primitive->kind();
   args.epoch = claim.epoch;
   args.lease = lease;
   args.fence = claim.fence;
@@ -179,14 +179,13 @@ Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) c
   claim.renewing = args.lease;
   claim.renew_at = kNever;
   claim.look_at = kNever;
-  claim.primitive->add_renewal(claim.resource, args, command);
+  names_.add_renewal(claim.resource, args, command);
   return {&claim, claim.epoch, args.lease, args.reserve, args.group};
 }
 
 void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now) {
-  const Primitive& primitive = *flight.renewed.front().claim->primitive;
   const std::optional<RenewAnswers> answers =
-      reply.is_error() ? std::nullopt : primitive.read_renew(reply);
+      reply.is_error() ? std::nullopt : names_.read_renew(reply);
   const bool whole = answers && answers->claims.size() == flight.renewed.size();
   if (whole) {
     flight.node->saw_time(answers->server_time, sent, now);

@@ -18,6 +18,9 @@ constexpr char kRecord = 'r';
 constexpr char kQueue = 'q';
 constexpr char kWaiters = 'w';
 constexpr char kEnds = 'e';
+// How the generation of a latch ended.
+constexpr std::uint8_t kOpened = 1;
+constexpr std::uint8_t kGone = 2;
 constexpr int kInspected = 1000;  // waiters, and as many members
 
 void read_info(std::string_view info, Member* member) {
@@ -74,9 +77,9 @@ Member read_waiter(Reply who, Reply ticket, Reply entry, Micros server_time) {
   member.client = who.text().substr(0, kClientSize);
   member.since_ms = to_ms(server_time - count_of(ticket).value_or(server_time));
   Unpacker fields(entry.text());
-  fields.bytes(24);  // epoch, grant lease, lock-delay
-  member.permits = fields.number();
-  fields.number();  // limit
+  fields.bytes(24);                                             // epoch, grant lease, lock-delay
+  member.permits = std::max<std::int64_t>(0, fields.number());  // below 0: of a latch
+  fields.number();                                              // limit
   const std::string_view group = fields.bytes(fields.u16());
   member.shared = group == kReaders;
   if (fields.complete()) {
@@ -113,6 +116,18 @@ Member read_member(Reply who, Reply entry, Micros server_time) {
   return member;
 }
 
+bool is_latch(std::string_view record) {
+  return record.size() > 1 && record[1] == static_cast<char>(Kind::kLatch);
+}
+
+bool read_latch(std::string_view record, Inspection* inspection) {
+  Unpacker fields(record);
+  fields.bytes(3);  // version, kind, 0
+  inspection->count = fields.number();
+  inspection->generation = fields.number();
+  return fields.complete() && inspection->count >= 0 && inspection->generation >= 0;
+}
+
 // What replies of inspect and break begin with: server time, a record.
 std::optional<Inspection> read_inspection(Reply reply) {
   if (reply.size() < 3 || !count_of(reply.at(2))) {
@@ -121,6 +136,11 @@ std::optional<Inspection> read_inspection(Reply reply) {
   Inspection inspection;
   Unpacker time(reply.at(0).text());
   inspection.server_time = time.number();
+  if (is_latch(reply.at(1).text())) {
+    return read_latch(reply.at(1).text(), &inspection) && time.complete()
+               ? std::optional(std::move(inspection))
+               : std::nullopt;
+  }
   if (auto holder = read_holder(reply.at(1).text(), inspection.server_time)) {
     inspection.members.push_back(std::move(*holder));
     inspection.total = 1;
@@ -130,13 +150,13 @@ std::optional<Inspection> read_inspection(Reply reply) {
 
 }  // namespace
 
-Resource HeldPrimitive::resource(std::string_view name) const {
+Resource resource_of(std::string_view prefix, std::string_view name) {
   Resource resource;
   resource.name = name;
-  const std::string record = key_of(me_.prefix, kRecord, name);
+  const std::string record = key_of(prefix, kRecord, name);
   resource.slot = slot_of(record);
-  resource.keys = {record, fence_key_of(me_.prefix, record), key_of(me_.prefix, kQueue, name),
-                   key_of(me_.prefix, kWaiters, name), key_of(me_.prefix, kEnds, name)};
+  resource.keys = {record, fence_key_of(prefix, record), key_of(prefix, kQueue, name),
+                   key_of(prefix, kWaiters, name), key_of(prefix, kEnds, name)};
   return resource;
 }
 
@@ -177,7 +197,7 @@ void HeldPrimitive::add_renewal(const Resource& resource, const RenewArgs& args,
   Packer packed;
   packed.bytes(me_.client).number(args.epoch).number(args.lease).number(args.fence);
   packed.u16(static_cast<std::uint64_t>(args.reserve)).u16(args.holds).u16(args.local_waiters);
-  packed.u8(static_cast<std::uint8_t>(kind_));
+  packed.u8(static_cast<std::uint8_t>(args.kind));
   if (!args.group.empty()) {
     packed.number(args.fence_of_group).bytes(args.group);
   }
@@ -221,7 +241,7 @@ std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {
   } else if (answer.code == AcquireCode::kLimit) {
     answer.limit = fields.number();
   }
-  const bool known = (code >= 1 && code <= 6) || code == 8 || code == 9;
+  const bool known = code >= 1 && code <= 9 && answer.code != AcquireCode::kPassed;
   if (!fields.complete() || !sound || !known) {
     return std::nullopt;
   }
@@ -314,9 +334,15 @@ std::optional<Message> HeldPrimitive::read_message(std::string_view payload) con
     message.last_fence = fields.number();
     message.grant_lease = fields.number();
     message.others_wait = fields.u8() != 0;
-    sound = is_fence_range(message.fence, message.last_fence) && message.grant_lease <= kMaxGrant;
+    sound = is_fence_range(message.fence, message.last_fence) && message.grant_lease <= kMaxGrant &&
+            message.of != Kind::kLatch;
   } else if (message.kind == MessageKind::kNext) {
     message.look_in = fields.number();
+  } else if (message.kind == MessageKind::kPassed) {
+    message.generation = fields.number();
+    const std::uint8_t how = fields.u8();
+    message.opened = how == kOpened;
+    sound = message.of == Kind::kLatch && (how == kOpened || how == kGone);
   } else if (message.kind == MessageKind::kBroken) {
     key = fields.bytes(fields.u16());
     message.by = fields.rest();
@@ -325,7 +351,7 @@ std::optional<Message> HeldPrimitive::read_message(std::string_view payload) con
     key = fields.rest();
   }
   const std::optional<std::string> name = name_of_key(key);
-  if (!fields.complete() || !sound || kind < 1 || kind > 5 || of < 1 || of > 3 || !name) {
+  if (!fields.complete() || !sound || kind < 1 || kind > 6 || of < 1 || of > 3 || !name) {
     return std::nullopt;
   }
   message.name = *name;

@@ -23,7 +23,10 @@ struct Identity {
 inline const std::string kReaders = "r";
 inline constexpr char kIdentityGroup = 'i';  // then the identity
 
-class HeldPrimitive final : public Primitive {
+// Where a name of any kind lives.
+Resource resource_of(std::string_view prefix, std::string_view name);
+
+class HeldPrimitive final : public Primitive, public Names {
  public:
   HeldPrimitive(Kind kind, Identity identity) : kind_(kind), me_(std::move(identity)) {}
 
@@ -31,7 +34,12 @@ class HeldPrimitive final : public Primitive {
 
   [[nodiscard]] bool claims_apart() const override { return kind_ == Kind::kSemaphore; }
 
-  [[nodiscard]] Resource resource(std::string_view name) const override;
+  [[nodiscard]] bool lets_pass() const override { return false; }
+
+  [[nodiscard]] Resource resource(std::string_view name) const override {
+    return resource_of(me_.prefix, name);
+  }
+
   [[nodiscard]] Command acquire(const Resource& resource, const AcquireArgs& args) const override;
   [[nodiscard]] Command leave(const Resource& resource, const LeaveArgs& args) const override;
   [[nodiscard]] Command renew(std::int64_t highest_fence) const override;

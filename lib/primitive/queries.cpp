@@ -18,25 +18,27 @@ constexpr std::int64_t kNoFence = kMaxId - 131071;  // LARGEST of the scripts: n
 
 void add(Inspection inspection, Event* event) {
   event->member_total += inspection.total;
+  event->generation = std::max(event->generation, inspection.generation);
+  event->count = std::max(event->count, inspection.count);
   std::move(inspection.members.begin(), inspection.members.end(),
             std::back_inserter(event->members));
 }
 
 class InspectQuery final : public Query {
  public:
-  InspectQuery(const Primitive& primitive, std::string_view name)
-      : primitive_(primitive), resource_(primitive.resource(name)) {}
+  InspectQuery(const Names& names, std::string_view name)
+      : names_(names), resource_(names.resource(name)) {}
 
   [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_INSPECTED; }
 
   [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
 
   [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
-    return primitive_.inspect(resource_);
+    return names_.inspect(resource_);
   }
 
   Progress read(Reply reply, Event* event) override {
-    std::optional<Inspection> inspection = primitive_.read_inspect(reply);
+    std::optional<Inspection> inspection = names_.read_inspect(reply);
     if (!inspection) {
       return Progress::kUnsound;
     }
@@ -45,14 +47,14 @@ class InspectQuery final : public Query {
   }
 
  private:
-  const Primitive& primitive_;
+  const Names& names_;
   const Resource resource_;
 };
 
 class BreakQuery final : public Query {
  public:
-  BreakQuery(const Primitive& primitive, std::string_view name, std::int64_t fence)
-      : primitive_(primitive), resource_(primitive.resource(name)), fence_(fence) {}
+  BreakQuery(const Names& names, std::string_view name, std::int64_t fence)
+      : names_(names), resource_(names.resource(name)), fence_(fence) {}
 
   [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_BROKEN; }
 
@@ -64,11 +66,11 @@ class BreakQuery final : public Query {
   [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
 
   [[nodiscard]] Command command(std::int64_t highest_fence) const override {
-    return primitive_.force(resource_, fence_, highest_fence);
+    return names_.force(resource_, fence_, highest_fence);
   }
 
   Progress read(Reply reply, Event* event) override {
-    std::optional<Inspection> inspection = primitive_.read_force(reply);
+    std::optional<Inspection> inspection = names_.read_force(reply);
     if (!inspection) {
       return Progress::kUnsound;
     }
@@ -81,21 +83,21 @@ class BreakQuery final : public Query {
   }
 
  private:
-  const Primitive& primitive_;
+  const Names& names_;
   const Resource resource_;
   std::int64_t fence_;
 };
 
 class ListQuery final : public Query {
  public:
-  ListQuery(const Primitive& primitive, std::string_view pattern, std::int64_t limit)
-      : primitive_(primitive), pattern_(pattern), limit_(static_cast<std::size_t>(limit)) {}
+  ListQuery(const Names& names, std::string_view pattern, std::int64_t limit)
+      : names_(names), pattern_(pattern), limit_(static_cast<std::size_t>(limit)) {}
 
   [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_LISTED; }
 
   [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
     Command command;
-    command.args = {"SCAN", cursor_, "MATCH", primitive_.scan_pattern(), "COUNT", kScanCount};
+    command.args = {"SCAN", cursor_, "MATCH", names_.scan_pattern(), "COUNT", kScanCount};
     return command;
   }
 
@@ -105,7 +107,7 @@ class ListQuery final : public Query {
     }
     const Reply keys = reply.at(1);
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      const std::optional<std::string> name = primitive_.name_of_key(keys.at(i).text());
+      const std::optional<std::string> name = names_.name_of_key(keys.at(i).text());
       if (name && glob_match(pattern_, *name)) {
         Member member;
         member.role = BELAY_ROLE_NAME;
@@ -136,7 +138,7 @@ class ListQuery final : public Query {
     members.resize(std::min(members.size(), limit_));
   }
 
-  const Primitive& primitive_;
+  const Names& names_;
   const std::string pattern_;
   const std::size_t limit_;
   std::string cursor_ = "0";
@@ -157,18 +159,17 @@ class PingQuery final : public Query {
 
 }  // namespace
 
-std::unique_ptr<Query> inspect_query(const Primitive& primitive, std::string_view name) {
-  return std::make_unique<InspectQuery>(primitive, name);
+std::unique_ptr<Query> inspect_query(const Names& names, std::string_view name) {
+  return std::make_unique<InspectQuery>(names, name);
 }
 
-std::unique_ptr<Query> break_query(const Primitive& primitive, std::string_view name,
-                                   std::int64_t fence) {
-  return std::make_unique<BreakQuery>(primitive, name, fence);
+std::unique_ptr<Query> break_query(const Names& names, std::string_view name, std::int64_t fence) {
+  return std::make_unique<BreakQuery>(names, name, fence);
 }
 
-std::unique_ptr<Query> list_query(const Primitive& primitive, std::string_view pattern,
+std::unique_ptr<Query> list_query(const Names& names, std::string_view pattern,
                                   std::int64_t limit) {
-  return std::make_unique<ListQuery>(primitive, pattern, limit);
+  return std::make_unique<ListQuery>(names, pattern, limit);
 }
 
 std::unique_ptr<Query> ping_query() {

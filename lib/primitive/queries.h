@@ -1,5 +1,5 @@
 // The queries that clients have: what each asks of the server, and how its event comes about. A
-// query refers to the primitive that it was made with, which outlives it.
+// query refers to what it was made with, which outlives it.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,13 @@
 namespace belay {
 
 // Who holds a name and who waits for it.
-std::unique_ptr<Query> inspect_query(const Primitive& primitive, std::string_view name);
+std::unique_ptr<Query> inspect_query(const Names& names, std::string_view name);
 
 // Takes a name from its holder; with a fence other than 0, only from the holder that has it.
-std::unique_ptr<Query> break_query(const Primitive& primitive, std::string_view name,
-                                   std::int64_t fence);
+std::unique_ptr<Query> break_query(const Names& names, std::string_view name, std::int64_t fence);
 
 // Up to `limit` of the names in use that match a glob pattern.
-std::unique_ptr<Query> list_query(const Primitive& primitive, std::string_view pattern,
-                                  std::int64_t limit);
+std::unique_ptr<Query> list_query(const Names& names, std::string_view pattern, std::int64_t limit);
 
 std::unique_ptr<Query> ping_query();
 

@@ -1,17 +1,43 @@
--- Break: take a name from whoever holds it and serve the queue. Safe to repeat: with a fence it parts nobody else from it.
+-- Break: take a name from whoever holds it and serve the queue, or end a latch. Safe to repeat: with a fence it parts nobody else
+-- from it.
 --
 -- KEYS  record, fence, queue, waiters, ends
--- ARGV  1 packed: fence to break (any of the grant's range; of a semaphore, a permit's; 0 = whoever holds it), highest fence seen
+-- ARGV  1 packed: fence to break (any of the grant's range; of a semaphore, a permit's; of a latch, its
+--         generation; 0 = whoever holds it), highest fence seen
 --       2 prefix of inboxes   3 info of who breaks
 -- Reply: { server time (packed double), record of who was parted or '', to be called again at once: 0 not, 1 to serve the queue
 --          (with a fence that there is not), 2 to part more; then who, end (text) and MEMBER of each member that was parted }
--- Messages: broken to who held it, grant and next to waiters.
+-- Messages: broken to who held it, grant and next to waiters; passed to those of a latch.
 check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 16)
 local fence, highest = struct.unpack('<dd', ARGV[1])
 local inbox, info = ARGV[2], ARGV[3]
 check_call(sound(fence) and sound(highest))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
+
+-- The record stays until all waiters have been told, as one of a latch whose time has ended.
+local function break_latch()
+  local latch, problem = latch_at(KEYS[1], ts)
+  if problem then
+    return problem
+  elseif latch and fence ~= 0 and fence ~= latch.generation then
+    return { struct.pack('<d', ts), '', 0 }
+  end
+  local waiters = first_waiters(KEYS)
+  if latch then
+    redis.call('PEXPIRE', KEYS[1], SWEEP_MS)
+    redis.call('SETRANGE', KEYS[1], ENDS_OFFSET, struct.pack('<d', 1))
+  end
+  local more = tell_waiters(KEYS, waiters, inbox, ts, latch and latch.generation or 0, GONE)
+  if not more then
+    redis.call('DEL', KEYS[1])
+  end
+  return { struct.pack('<d', ts), latch and record or '', more and 1 or 0 }
+end
+
+if begins_latch(record) then
+  return break_latch()
+end
 
 local problem = unreadable(record, KEYS[1])
 if problem then

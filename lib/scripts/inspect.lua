@@ -4,10 +4,19 @@
 -- ARGV  1 how many waiters, and how many members, at most
 -- Reply: { server time (packed double), record or "", number of waiters, number of members, how many waiters follow, then
 --          who, ticket (text), entry or "" of each in order; then who, end (text), MEMBER or "" of each member }
+--        A latch has waiters but no members, and no record once its time to live has ended.
 local most = tonumber(ARGV[1] or '')
 check_call(#KEYS >= 5 and most and sound(most))
 local record = redis.call('GET', KEYS[1])
-local problem = unreadable(record, KEYS[1])
+local ts = now()
+local is_latch, problem = begins_latch(record), nil
+if is_latch then
+  local latch
+  latch, problem = latch_at(KEYS[1], ts)
+  record = latch and record
+else
+  problem = unreadable(record, KEYS[1])
+end
 if problem then
   return problem
 end
@@ -15,8 +24,9 @@ local function first_of(key)
   local list = redis.call('ZRANGE', key, 0, math.max(most - 1, 0), 'WITHSCORES')
   return most > 0 and list or {}
 end
-local waiting, held = first_of(KEYS[3]), first_of(KEYS[5])
-local reply = { struct.pack('<d', now()), record or '', redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[5]), #waiting / 2 }
+local waiting, held = first_of(KEYS[3]), is_latch and {} or first_of(KEYS[5])
+local reply = { struct.pack('<d', ts), record or '', redis.call('ZCARD', KEYS[3]), is_latch and 0 or redis.call('ZCARD', KEYS[5]),
+  #waiting / 2 }
 local function add(list, mark)
   for index = 1, #list, 2 do
     reply[#reply + 1] = list[index]

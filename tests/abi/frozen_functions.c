@@ -57,6 +57,12 @@ int32_t belay_list(belay_client* client, const char* pattern, int64_t limit, bel
 int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_size, int64_t fence,
                            int32_t argc, const char* const* argv, const int64_t* sizes,
                            belay_event** result);
+int64_t belay_latch_set(belay_client* client, const char* name, int64_t name_size, int64_t count,
+                        int64_t ttl_ms, belay_event** why);
+int64_t belay_latch_count_down(belay_client* client, const char* name, int64_t name_size, int64_t n,
+                               belay_event** why);
+int64_t belay_latch_count(belay_client* client, const char* name, int64_t name_size,
+                          belay_event** why);
 int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* request,
                              int64_t wait_ms);
 int32_t belay_submit_release(belay_client* client, int64_t tag, int64_t hold);
@@ -71,6 +77,12 @@ int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern
 int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
                                   int64_t key_size, int64_t fence, int32_t argc,
                                   const char* const* argv, const int64_t* sizes);
+int32_t belay_submit_latch_set(belay_client* client, int64_t tag, const char* name,
+                               int64_t name_size, int64_t count, int64_t ttl_ms);
+int32_t belay_submit_latch_count_down(belay_client* client, int64_t tag, const char* name,
+                                      int64_t name_size, int64_t n);
+int32_t belay_submit_latch_count(belay_client* client, int64_t tag, const char* name,
+                                 int64_t name_size);
 int32_t belay_submit_ping(belay_client* client, int64_t tag);
 int32_t belay_cancel(belay_client* client, int64_t tag);
 belay_event* belay_next(belay_client* client, int64_t timeout_ms);
@@ -88,6 +100,7 @@ int64_t belay_event_remaining_ms(const belay_event* event);
 int64_t belay_event_permits(const belay_event* event);
 int64_t belay_event_in_doubt_ms(const belay_event* event);
 const char* belay_event_message(const belay_event* event);
+int64_t belay_event_int(const belay_event* event, int32_t field);
 const char* belay_event_text(const belay_event* event, int64_t* size);
 int32_t belay_event_member_count(const belay_event* event);
 int64_t belay_event_member_total(const belay_event* event);

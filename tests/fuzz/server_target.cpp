@@ -99,7 +99,7 @@ class Session final : public EngineEvents {
 Session::Session(Input& input)
     : input_(input),
       node_(config_, identity_.inbox(), 1, link_),
-      engine_(config_, {&lock_}, router_, *this, 2),
+      engine_(config_, lock_, {&lock_}, router_, *this, 2),
       server_(input, identity_.inbox()) {
   config_.max_pending = 50;
   config_.watchdog_lease = input.any_of<Micros>({30 * kSecond, kSecond, 100 * kMillisecond});

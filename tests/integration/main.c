@@ -37,8 +37,7 @@ static const int32_t kStatuses[] = {BELAY_OK,
                                     BELAY_LOST,
                                     BELAY_CANCELLED,
                                     BELAY_CLOSED,
-                                    BELAY_FORKED,
-                                    BELAY_STALE_FENCE};
+                                    BELAY_FORKED};
 
 // Words choose the tests whose names contain one of them, or with a dash in front those that
 // contain none.

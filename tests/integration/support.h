@@ -29,6 +29,8 @@ extern const Test semaphore_tests[];
 extern const Test hold_tests[];
 extern const Test query_tests[];
 extern const Test guard_tests[];
+extern const Test latch_tests[];
+extern const Test await_tests[];
 extern const Test async_tests[];
 extern const Test fault_tests[];
 extern const Test cut_tests[];

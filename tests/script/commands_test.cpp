@@ -85,6 +85,8 @@ class Caller {
         {"ZRANK", "key", "word"},
         {"ZSCORE", "key", "word"},
         {"ZCARD", "key"},
+        {"ZREMRANGEBYSCORE", "key", "number", "number"},
+        {"ZREMRANGEBYSCORE", "key", "-inf", "number"},
         {"RPUSH", "key", "word", "word"},
         {"LLEN", "key"},
         {"get", "key", "word"},

@@ -12,6 +12,7 @@
 #include "base/packing.h"
 #include "base/random.h"
 #include "script/backend.h"
+#include "script/latch_fixture.h"
 #include "script/lock_fixture.h"
 #include "scripts/scripts.h"
 
@@ -19,7 +20,7 @@ namespace belay::test {
 namespace {
 
 constexpr int kSequences = 24;
-constexpr int kCalls = 400;
+constexpr int kCalls = 600;
 constexpr int kCallsBetweenComparisons = 20;
 // Keys expire by the real time of a real server: long after the test.
 constexpr std::int64_t kShortest = 100 * kSecond;
@@ -66,6 +67,17 @@ const char* const kOutcomes[] = {"acquire 1",
                                  "guard",
                                  "guard -OOM",
                                  "guard -WRONGTYPE",
+                                 "latch_set 1",
+                                 "latch_set 2",
+                                 "latch_set -BELAYTYPE",
+                                 "latch_down 1",
+                                 "latch_down 2",
+                                 "latch_await 2",
+                                 "latch_await 3",
+                                 "latch_await 7",
+                                 "latch_await 8",
+                                 "latch_leave 2",
+                                 "message 6",
                                  "acquire -OOM",
                                  "acquire -BELAYTYPE",
                                  "leave -BELAYVERSION",
@@ -86,14 +98,14 @@ class Caller {
   }
 
   Argv next() {
-    const auto kind = random_.between(0, 99);
+    const auto kind = random_.between(0, 149);
     if (kind < 38) {
       return acquire();
     }
     if (kind < 59) {
       return leave();
     }
-    if (kind < 62) {
+    if (kind < 65) {
       return call("limit",
                   {Packer().number(random_.between(0, 5)).number(highest()).take(), kInbox},
                   {random_.between(0, 3) == 0 ? lock() : kLocks[2]});
@@ -102,14 +114,17 @@ class Caller {
       return renew();
     }
     if (kind < 83) {
-      return call("inspect", {std::to_string(random_.between(0, 4))}, {lock()});
+      return call("inspect", {std::to_string(random_.between(0, 4))}, {lock_or_latch()});
     }
     if (kind < 87) {
-      const std::string name = lock();
+      const std::string name = lock_or_latch();
       const auto fence = random_.between(0, 1) == 0 ? 0 : fences_[name];
       return call("break", {Packer().number(fence).number(highest()).take(), kInbox, "x"}, {name});
     }
-    return kind < 92 ? guard() : fault();
+    if (kind < 100) {
+      return fault();
+    }
+    return kind < 110 ? guard() : latch();
   }
 
   // Steps now and then, mostly a little, sometimes past every lease, sometimes back.
@@ -245,6 +260,50 @@ class Caller {
     return argv;
   }
 
+  static std::string latch_name(std::int64_t number) { return "latch" + std::to_string(number); }
+
+  std::string lock_or_latch() {
+    return random_.between(0, 9) == 0 ? latch_name(random_.between(1, 2)) : lock();
+  }
+
+  // Now and then one whose name is a lock's.
+  Argv latch() {
+    const std::string name =
+        random_.between(0, 19) == 0 ? lock() : latch_name(random_.between(1, 2));
+    const std::string client = random_client();
+    const auto kind = random_.between(0, 9);
+    Argv args;
+    if (kind < 2) {
+      const SetCall request{.client = client,
+                            .number = random_.between(1, 8),
+                            .count = random_.between(1, 3),
+                            .life = random_.between(0, 1) * duration(),
+                            .highest = highest()};
+      args = {request.packed(), kInbox, "info of " + client};
+    } else if (kind < 5) {
+      args = {packed_count_down(client, random_.between(1, 60), random_.between(1, 2)), kInbox};
+    } else if (kind == 5) {
+      args = {claim(client, epoch(client))};
+    } else {
+      const AwaitCall request{.client = client,
+                              .epoch = epoch(client),
+                              .generation = random_.between(0, 2) == 0 ? now_us_ : 0,
+                              .queue = random_.between(0, 3) != 0};
+      args = {request.packed(), "info of " + client};
+    }
+    const Argv keys = keys_of(name);
+    Argv argv{"EVALSHA",
+              sha1s_[kind < 2    ? "latch_set"
+                     : kind < 5  ? "latch_down"
+                     : kind == 5 ? "latch_leave"
+                                 : "latch_await"],
+              std::to_string(keys.size() + 2)};
+    argv.insert(argv.end(), keys.begin(), keys.end());
+    argv.insert(argv.end(), kClock.begin(), kClock.end());
+    argv.insert(argv.end(), args.begin(), args.end());
+    return argv;
+  }
+
   // What may happen to a server, or be done by others.
   Argv fault() {
     const Argv keys = keys_of(lock());
@@ -302,7 +361,8 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
   void load_scripts(Caller& caller) {
     for (const Script* const script :
          {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
-          &scripts::kBreak, &scripts::kLimit, &scripts::kGuard}) {
+          &scripts::kBreak, &scripts::kLimit, &scripts::kGuard, &scripts::kLatchSet,
+          &scripts::kLatchDown, &scripts::kLatchAwait, &scripts::kLatchLeave}) {
       const std::string body = body_with_clock(*script);
       const std::string sha1 = sim_.execute({"SCRIPT", "LOAD", body}).text;
       EXPECT_EQ(real_.execute({"SCRIPT", "LOAD", body}).text, sha1);

@@ -132,7 +132,7 @@ Record unpack_record(std::string_view bytes) {
 }
 
 Told unpack_message(const Message& message) {
-  constexpr const char* kKinds[] = {"?", "grant", "next", "waits", "broken", "settled"};
+  constexpr const char* kKinds[] = {"?", "grant", "next", "waits", "broken", "settled", "passed"};
   Unpacker in(message.payload);
   Told told;
   told.client = client_of(message.channel.substr(kInbox.size()));
@@ -148,6 +148,9 @@ Told unpack_message(const Message& message) {
     told.waits = in.u8();
   } else if (told.kind == "next") {
     told.wait = in.number();
+  } else if (told.kind == "passed") {
+    told.generation = in.number();
+    told.how = in.u8();
   }
   told.key = told.kind == "broken" ? in.bytes(in.u16()) : in.rest();
   told.info = told.kind == "broken" ? in.rest() : std::string_view();

@@ -176,7 +176,7 @@ struct Limited {
   std::int64_t waiting = 0;
 };
 
-// A message to an inbox. `kind` is grant, next, waits or broken.
+// A message to an inbox. `kind` is grant, next, waits, broken, settled or passed.
 struct Told {
   std::string client;
   std::string kind;
@@ -188,6 +188,8 @@ struct Told {
   std::int64_t grant = 0;
   int waits = 0;
   std::int64_t wait = 0;
+  std::int64_t generation = 0;
+  int how = 0;
   std::string key;
   std::string info;
 };

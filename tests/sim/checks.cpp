@@ -36,7 +36,7 @@ void Checks::on_event(Process& process, const Event& event) {
     }
     const Submission submission = found->second;
     pending_.erase(found);
-    if (event.kind == BELAY_EVENT_ACQUIRED && event.status.ok()) {
+    if (event.hold != 0 && event.kind == BELAY_EVENT_ACQUIRED && event.status.ok()) {
       on_acquired(process, event, submission);
     }
     return;

@@ -24,6 +24,7 @@ class Planner {
         busy(plan);
       }
     }
+    plan.latch = on(25);
     return plan;
   }
 

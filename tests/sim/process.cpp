@@ -7,6 +7,7 @@ namespace belay::sim {
 
 namespace {
 
+constexpr Micros kRememberRequests = 60 * kSecond;
 constexpr std::string_view kIdPrefix = "sim-process-";
 
 Identity identity_of(int number) {
@@ -39,6 +40,7 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
       identity_(identity_of(number)),
       lock_(Kind::kLock, identity_),
       semaphore_(Kind::kSemaphore, identity_),
+      latch_(identity_, kRememberRequests),
       link_(std::make_unique<SimLink>(world, number)) {
   link_->handlers.opened = [this](int id) {
     deliver([this, id] {
@@ -65,7 +67,8 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
   };
   node_ = std::make_unique<Node>(config_, identity_.inbox(), world.random().next(), *link_);
   router_ = std::make_unique<SingleRouter>(*node_);
-  engine_ = std::make_unique<Engine>(config_, std::vector<const Primitive*>{&lock_, &semaphore_},
+  engine_ = std::make_unique<Engine>(config_, lock_,
+                                     std::vector<const Primitive*>{&lock_, &semaphore_, &latch_},
                                      *router_, *this, world.random().next());
   able_since_ = world_.now();
   node_->start(*engine_, clock());

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "primitive/latch.h"
 #include "primitive/lock.h"
 #include "sim/world.h"
 
@@ -41,9 +42,11 @@ class Process final : public EngineEvents {
 
   bool idle() const { return engine_->idle(); }  // remembers no claim and no submission
 
-  const Primitive& lock() const { return lock_; }
+  const HeldPrimitive& lock() const { return lock_; }
 
   const Primitive& semaphore() const { return semaphore_; }
+
+  const LatchPrimitive& latch() const { return latch_; }
 
   Micros clock() const { return clock_at(world_.now()); }  // its local time
 
@@ -82,6 +85,7 @@ class Process final : public EngineEvents {
   Identity identity_;
   HeldPrimitive lock_;
   HeldPrimitive semaphore_;
+  LatchPrimitive latch_;
   std::unique_ptr<SimLink> link_;
   std::unique_ptr<Node> node_;
   std::unique_ptr<SingleRouter> router_;

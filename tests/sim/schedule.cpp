@@ -12,6 +12,7 @@
 #include "sim/custody.h"
 #include "sim/plan.h"
 #include "sim/process.h"
+#include "sim/rounds.h"
 #include "sim/service.h"
 #include "sim/world.h"
 
@@ -22,6 +23,8 @@ namespace {
 constexpr Micros kQuietBound = 16 * kSecond;  // fallback polls of 6 s, a lease, grant leases
 constexpr const char* kSemaphore = "s";
 constexpr std::int64_t kLimit = 3;
+constexpr const char* kLatch = "l";
+constexpr Micros kLatchGoes = 3 * kSecond;   // after the last request: nobody will open it any more
 constexpr Micros kEndAfter = 200 * kSecond;  // a queue that nobody polls stands for 120 s
 
 // Somebody in a process who wants locks: submits, waits for the event, holds, gives back, over and
@@ -33,7 +36,8 @@ struct User {
   Want want;
   std::int64_t tag = 0;  // of the pending acquire
   Micros asked_at = 0;
-  bool timed = false;  // asks for a time of its own, or re-enters what may have one
+  bool counts = false;  // what is pending sets or counts down: that is not taken back
+  bool timed = false;   // asks for a time of its own, or re-enters what may have one
   std::vector<std::int64_t> holds;
 };
 
@@ -65,11 +69,17 @@ class Schedule {
         world_(chooser_.next(), plan_.faults, plan_.longest_delay, decisions),
         checks_(world_, plan_.faults),
         custody_(world_, plan_.faults, [this](int process) { return remembers(process); }),
+        rounds_(world_, plan_.faults, kLatch),
         service_(world_, {plan_.lease, plan_.timeout, plan_.longest_delay, plan_.turn}) {
     world_.set_verbose(verbose);
-    world_.set_onlooker(
-        {[this] { custody_.before_script(); },
-         [this](int process, Server::Args argv) { custody_.after_script(process, argv); }});
+    world_.set_onlooker({[this] {
+                           custody_.before_script();
+                           rounds_.before_script();
+                         },
+                         [this](int process, Server::Args argv) {
+                           custody_.after_script(process, argv);
+                           rounds_.after_script(argv);
+                         }});
     if (plan_.steady) {
       world_.calm();
       world_.set_shortest_delay(plan_.longest_delay / 2);
@@ -108,6 +118,11 @@ class Schedule {
       world_.trace("--- no new requests");
       draining_ = true;
     });
+    if (plan_.latch) {
+      const Micros gone_at = std::max(plan_.drain_at, plan_.calm_at) + kLatchGoes;
+      world_.at(gone_at, [this] { run_by_hand({"DEL", key_of("belay:", 'r', kLatch)}); });
+      world_.at(gone_at + kQuietBound, [this] { check_waits(); });
+    }
     const Micros drain_at = plan_.drain_at;
     if (!world_.run(drain_at + kEndAfter)) {
       world_.violation("livelock: too many events");
@@ -173,7 +188,9 @@ class Schedule {
       const bool stays = world_.decide();
       const bool acquires = world_.decide();
       if (!draining_ && stays) {
-        if (acquires) {
+        if (acquires && plan_.latch && world_.chance(30)) {
+          use_latch(user);
+        } else if (acquires) {
           acquire(user);
         } else {
           act_in(user, in(plan_.think));
@@ -190,6 +207,7 @@ class Schedule {
       user.name = names_[static_cast<std::size_t>(world_.random().between(0, last))];
     }
     AcquireRequest request;
+    user.counts = false;
     request.primitive =
         user.name == kSemaphore ? &user.process->semaphore() : &user.process->lock();
     request.name = user.name;
@@ -226,6 +244,68 @@ class Schedule {
     }
   }
 
+  // Sets it, counts it down or awaits it.
+  void use_latch(User& user) {
+    const std::int64_t kind = world_.random().between(1, 100);
+    const std::int64_t tag = ++last_tag_;
+    Process& process = *user.process;
+    user.name = kLatch;
+    user.counts = kind <= 60;
+    if (!user.counts) {
+      await(user, tag);
+      return;
+    }
+    const std::int64_t number = world_.random().between(1, 3);
+    const Micros life = world_.chance(30) ? world_.span(100 * kMillisecond, 3 * kSecond) : 0;
+    world_.trace("process " + std::to_string(process.number()) +
+                 (kind <= 20 ? " sets" : " counts down") + " the latch, tag " +
+                 std::to_string(tag));
+    process.call([&](Engine& engine, Micros now) {
+      user.tag = tag;
+      checks_.accepted(process, tag);
+      auto query = kind <= 20 ? latch_set_query(process.latch(), kLatch, {tag}, number, life)
+                              : latch_count_down_query(process.latch(), kLatch, {tag}, 1);
+      if (!engine.query(tag, std::move(query), now).ok()) {
+        user.tag = 0;
+        checks_.refused(process, tag);
+      }
+    });
+  }
+
+  void await(User& user, std::int64_t tag) {
+    Process& process = *user.process;
+    AcquireRequest request;
+    request.primitive = &process.latch();
+    request.name = kLatch;
+    const std::int64_t kind = world_.random().between(1, 100);
+    const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, 800 * kMillisecond) : kNever;
+    world_.trace("process " + std::to_string(process.number()) + " awaits the latch, tag " +
+                 std::to_string(tag));
+    process.call([&](Engine& engine, Micros now) {
+      user.tag = tag;
+      checks_.accepted(process, tag);
+      rounds_.awaits(process, tag);
+      if (!engine.acquire(tag, request, wait, now).ok()) {
+        user.tag = 0;
+        checks_.refused(process, tag);
+      }
+    });
+    if (world_.chance(15) && world_.decide()) {
+      world_.at(world_.now() + world_.span(200, 500 * kMillisecond),
+                [this, &user, tag] { cancel(user, tag); });
+    }
+  }
+
+  // It has been gone for long.
+  void check_waits() {
+    for (const auto& user : users_) {
+      if (user->tag != 0 && user->name == kLatch && user->process->alive()) {
+        world_.violation("P3: tag " + std::to_string(user->tag) +
+                         " still awaits a latch that has been gone for long");
+      }
+    }
+  }
+
   Want some_want(const std::string& name) {
     Want want;
     const std::int64_t kind = world_.random().between(1, 100);
@@ -244,7 +324,7 @@ class Schedule {
   }
 
   void cancel(User& user, std::int64_t tag) {
-    if (user.tag != tag || user.process->paused() || !user.process->alive()) {
+    if (user.tag != tag || user.counts || user.process->paused() || !user.process->alive()) {
       return;
     }
     world_.trace("tag " + std::to_string(tag) + " is cancelled");
@@ -351,6 +431,7 @@ class Schedule {
                    " fence " + std::to_string(event.fence) + " " + event.status.message);
     }
     checks_.on_event(process, event);
+    rounds_.on_event(process, event);
     if (plan_.steady && (event.kind == BELAY_EVENT_LOST || event.kind == BELAY_EVENT_AT_RISK)) {
       lost_in_calm(process, event);
     }
@@ -360,13 +441,15 @@ class Schedule {
         checks_.ended(process);
       });
     }
-    if (event.kind != BELAY_EVENT_ACQUIRED) {
+    const bool of_latch =
+        event.kind == BELAY_EVENT_LATCH_SET || event.kind == BELAY_EVENT_LATCH_COUNTED_DOWN;
+    if (event.kind != BELAY_EVENT_ACQUIRED && !of_latch) {
       return;
     }
     for (const auto& user : users_) {
       if (user->process == &process && user->tag == event.tag) {
         user->tag = 0;
-        if (event.status.ok()) {
+        if (event.hold != 0 && event.status.ok()) {
           user->holds.push_back(event.hold);
           grants_[{process.number(), event.hold}] = {world_.now(), user->timed};
         }
@@ -596,6 +679,7 @@ class Schedule {
   World world_;
   Checks checks_;
   Custody custody_;
+  Rounds rounds_;
   Service service_;
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<Process>> processes_;

@@ -253,6 +253,37 @@ void zcard(Call& call) {
   }
 }
 
+// Both ends included: the others are not known here.
+void zremrangebyscore(Call& call) {
+  const auto bound = [](std::string_view text) { return parse_double(text.empty() ? "0" : text); };
+  const auto low = bound(call.argv[2]);
+  const auto high = bound(call.argv[3]);
+  if (!low || !high) {
+    call.reply.error("ERR min or max is not a float");
+    return;
+  }
+  bool ok = false;
+  auto* const zset = find_typed<SortedSet>(call, call.argv[1], ok);
+  if (!ok) {
+    return;
+  }
+  std::vector<std::string> members;
+  if (zset != nullptr) {
+    for (const auto& [score, member] : zset->entries()) {
+      if (score >= *low && score <= *high) {
+        members.push_back(*member);
+      }
+    }
+  }
+  for (const std::string& member : members) {
+    zset->remove(member);
+  }
+  if (zset != nullptr && zset->size() == 0) {
+    call.server.store.erase(call.argv[1]);
+  }
+  call.reply.integer(static_cast<std::int64_t>(members.size()));
+}
+
 constexpr Command kCommands[] = {
     {"zadd", -4, kWrite | kDenyOom, 1, 1, zadd},
     {"zrem", -3, kWrite, 1, 1, zrem},
@@ -262,6 +293,7 @@ constexpr Command kCommands[] = {
     {"zrank", 3, 0, 1, 1, zrank},
     {"zscore", 3, 0, 1, 1, zscore},
     {"zcard", 2, 0, 1, 1, zcard},
+    {"zremrangebyscore", 4, kWrite, 1, 1, zremrangebyscore},
 };
 
 }  // namespace

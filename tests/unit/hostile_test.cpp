@@ -75,7 +75,7 @@ class HostileServer : public testing::Test {
   Events events_;
   Node node_{config_, me_.inbox(), 1, link_};
   SingleRouter router_{node_};
-  Engine engine_{config_, {&lock_}, router_, events_, 2};
+  Engine engine_{config_, lock_, {&lock_}, router_, events_, 2};
   std::int64_t tag_ = 0;
 };
 

@@ -1,0 +1,34 @@
+-- Count down: take from a latch's count, which opens it at 0. Safe to repeat: a request counts once.
+--
+-- KEYS  record, fence, queue, waiters, seen
+-- ARGV  1 packed: request (client and number, 30 bytes), by how much, for how long to remember the request, us
+--       2 prefix of inboxes
+-- Replies, packed: code, server time, generation, count
+--   1 counted (below 0 it stays at 0)   2 missing   3 more (open; call again at once: waiters are still to be told)
+-- Messages: passed to waiters, where it is open.
+local COUNTED, MISSING, MORE = 1, 2, 3
+
+check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 46)
+local request, by, time = struct.unpack('<c30dd', ARGV[1])
+local inbox = ARGV[2]
+check_call(sound(by) and by > 0 and sound(time))
+local ts = now()
+local latch, problem = latch_at(KEYS[1], ts)
+if problem then
+  return problem
+end
+if not latch then
+  return struct.pack('<Bddd', MISSING, ts, 0, 0)
+end
+
+local seen = was_seen(KEYS[5], request)
+local count = seen and latch.count or math.max(latch.count - by, 0)
+local waiters = count == 0 and first_waiters(KEYS) or {}
+if not seen then
+  remember(KEYS[5], request, ts, time)
+end
+if count ~= latch.count then
+  redis.call('SETRANGE', KEYS[1], COUNT_OFFSET, struct.pack('<d', count))
+end
+local more = tell_waiters(KEYS, waiters, inbox, ts, latch.generation, OPENED)
+return struct.pack('<Bddd', more and MORE or COUNTED, ts, latch.generation, count)

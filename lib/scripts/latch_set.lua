@@ -1,0 +1,48 @@
+-- Set: begin a generation of a latch, unless one is running. Safe to repeat: a request sets once, and is told of the latch as it
+-- is from then on.
+--
+-- KEYS  record, fence, queue, waiters, seen
+-- ARGV  1 packed: request (client and number, 30 bytes), count, time to live us (0 = for ever), highest fence seen, for how long
+--         to remember the request, us
+--       2 prefix of inboxes   3 info
+-- Replies, packed: code, server time, generation, count
+--   1 set   2 in use   3 more (call again at once: waiters of the generation before are still to be told)   4 missing (this
+--   request has set it before, and it is gone)
+-- Messages: passed to waiters of the generation before, where who opened it has not told them or its time to live has ended.
+local SET, IN_USE, MORE, MISSING = 1, 2, 3, 4
+
+check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 62)
+local request, count, life, highest, time = struct.unpack('<c30dddd', ARGV[1])
+local inbox, info = ARGV[2], ARGV[3]
+check_call(sound(count) and count > 0 and sound(life) and sound(highest) and sound(time))
+local ts = now()
+local latch, problem = latch_at(KEYS[1], ts)
+if problem then
+  return problem
+end
+
+local function answer(code, generation, left)
+  return struct.pack('<Bddd', code, ts, generation, left)
+end
+
+if was_seen(KEYS[5], request) then
+  return latch and answer(SET, latch.generation, latch.count) or answer(MISSING, 0, 0)
+elseif latch and latch.count > 0 then
+  return answer(IN_USE, latch.generation, latch.count)
+end
+
+local generation = math.max(highest_fence(KEYS, 1, highest) + 1, ts)
+local waiters = first_waiters(KEYS)
+if tell_waiters(KEYS, waiters, inbox, ts, latch and latch.generation or 0, latch and OPENED or GONE) then
+  return answer(MORE, 0, 0)
+end
+redis.call('SET', KEYS[2], struct.pack('<d', generation))
+local record = struct.pack(LATCH_HEADER, VERSION, LATCH, 0, count, generation, latch and latch.opened_since or generation,
+  life > 0 and ts + life or 0, request) .. info
+if life > 0 then
+  redis.call('SET', KEYS[1], record, 'PX', math.ceil(life / 1000) + SWEEP_MS)
+else
+  redis.call('SET', KEYS[1], record)
+end
+remember(KEYS[5], request, ts, time)
+return answer(SET, generation, count)

@@ -1,0 +1,77 @@
+// What the tests of the latch's verbs share: calls with packed arguments, and their replies
+// unpacked. One thread; GoogleTest makes one per test.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "script/lock_fixture.h"
+
+namespace belay::test {
+
+inline constexpr std::int64_t kRemember = 60 * kSecond;
+
+struct SetCall {
+  std::string client;
+  std::int64_t number = 1;  // of the request
+  std::int64_t count = 1;
+  std::int64_t life = 0;
+  std::int64_t highest = 0;
+
+  [[nodiscard]] std::string packed() const;
+};
+
+struct AwaitCall {
+  std::string client;
+  std::int64_t epoch = 1;
+  std::int64_t generation = 0;
+  std::int64_t not_after = kNever;
+  std::int64_t ticket = 0;
+  bool queue = true;
+
+  [[nodiscard]] std::string packed() const;
+};
+
+std::string packed_count_down(const std::string& client, std::int64_t number, std::int64_t by);
+
+// `code` is set, in use, counted, more, missing, queued, busy, late, stale, passed, or the code of
+// an error.
+struct LatchReply {
+  std::string code;
+  std::int64_t ts = 0;
+  std::int64_t position = 0;
+  std::int64_t remaining = 0;
+  std::int64_t ticket = 0;
+  std::int64_t generation = 0;
+  std::int64_t count = 0;
+};
+
+class LatchTest : public LockTest {
+ protected:
+  LatchReply set_with(const SetCall& call);
+  // A request of its own each time.
+  LatchReply set(std::int64_t count);
+  LatchReply count_down(const std::string& client, std::int64_t number, std::int64_t by = 1);
+
+  // A request of its own each time.
+  LatchReply count_down(std::int64_t by = 1) { return count_down("C", ++last_number_, by); }
+
+  LatchReply await_with(const AwaitCall& call);
+  LatchReply await(const std::string& client, std::int64_t epoch = 1);
+  // A try, as the library asks for the count.
+  LatchReply look();
+
+  // Lets the latch's time to live end a moment ago.
+  void lapse_latch();
+
+  const std::vector<std::string>& latch_keys() const { return keys_; }
+
+  const std::string& seen_key() const { return keys_[4]; }
+
+ private:
+  const std::vector<std::string> keys_ = keys_of("orders");
+  std::int64_t last_number_ = 0;
+};
+
+}  // namespace belay::test

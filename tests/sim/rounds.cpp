@@ -1,0 +1,95 @@
+#include "sim/rounds.h"
+
+#include <optional>
+
+#include "base/packing.h"
+#include "primitive/keys.h"
+#include "scripts/scripts.h"
+
+namespace belay::sim {
+
+namespace {
+
+constexpr std::size_t kClaimSize = 30;
+constexpr std::size_t kFirstArg = 8;  // after EVALSHA, the script, how many keys, and five of them
+
+bool calls(Server::Args argv, const Script& script) {
+  return argv.size() > kFirstArg && (argv[1] == script.sha1 || argv[1] == script.body);
+}
+
+}  // namespace
+
+Rounds::Rounds(World& world, const Faults& faults, const std::string& name)
+    : world_(world), faults_(faults), record_key_(key_of("belay:", 'r', name)) {}
+
+Rounds::Latch Rounds::look() {
+  const std::optional<std::string_view> bytes = world_.server().text(record_key_);
+  Unpacker fields(bytes.value_or(std::string_view()));
+  Latch latch;
+  fields.bytes(3);  // version, kind, 0
+  latch.count = fields.number();
+  latch.generation = fields.number();
+  fields.number();  // since when all were opened
+  const Micros expires = fields.number();
+  latch.stands = fields.complete() && (expires == 0 || expires >= world_.server_time());
+  return latch;
+}
+
+void Rounds::before_script() {
+  before_ = look();
+}
+
+void Rounds::after_script(Server::Args argv) {
+  const Latch after = look();
+  if (after.stands && after.count == 0) {
+    opened_.insert(after.generation);
+  }
+  if (!before_.stands || !after.stands) {
+    missing_until_ = world_.now();
+  }
+  check_count(argv, after);
+}
+
+void Rounds::check_count(Server::Args argv, const Latch& after) {
+  const bool same = before_.stands && after.stands && before_.generation == after.generation;
+  if (!same || before_.count == after.count) {
+    return;
+  }
+  if (!calls(argv, scripts::kLatchDown) || after.count > before_.count) {
+    world_.violation("latch: the count went from " + std::to_string(before_.count) + " to " +
+                     std::to_string(after.count) + " without a count-down");
+    return;
+  }
+  const std::string request(argv[kFirstArg].substr(0, kClaimSize));
+  if (!counted_.insert(request).second && !faults_.data_loss) {
+    world_.violation("latch: a count-down counted twice");
+  }
+}
+
+void Rounds::awaits(const Process& process, std::int64_t tag) {
+  const Latch latch = look();
+  if (!latch.stands) {
+    missing_until_ = world_.now();
+  }
+  waits_[{process.number(), tag}] = {world_.now(), latch.stands ? latch.generation : 0};
+}
+
+void Rounds::on_event(const Process& process, const Event& event) {
+  const auto found = waits_.find({process.number(), event.tag});
+  if (found == waits_.end()) {
+    return;
+  }
+  const Wait wait = found->second;
+  waits_.erase(found);
+  if (event.status.ok() && !opened_.contains(event.generation)) {
+    world_.violation("latch: a wait ended by generation " + std::to_string(event.generation) +
+                     ", which never opened");
+  } else if (event.status.ok() && event.generation < wait.generation && !faults_.data_loss) {
+    world_.violation("latch: a wait ended by generation " + std::to_string(event.generation) +
+                     ", but began in " + std::to_string(wait.generation));
+  } else if (event.status.code == BELAY_NOT_FOUND && missing_until_ < wait.since && look().stands) {
+    world_.violation("latch: a wait ended with NOT_FOUND, but the latch was always there");
+  }
+}
+
+}  // namespace belay::sim

@@ -1,0 +1,54 @@
+// What must be true of a latch: a wait ends by what has become of it since, a count-down counts
+// once. It looks at the server's record whenever a script has run. One thread; the schedule owns
+// it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "sim/process.h"
+#include "sim/world.h"
+
+namespace belay::sim {
+
+class Rounds {
+ public:
+  Rounds(World& world, const Faults& faults, const std::string& name);
+
+  void before_script();
+  void after_script(Server::Args argv);
+
+  // A process begins to wait.
+  void awaits(const Process& process, std::int64_t tag);
+  // The event of a wait, or of anything else.
+  void on_event(const Process& process, const Event& event);
+
+ private:
+  struct Latch {
+    bool stands = false;
+    std::int64_t count = 0;
+    std::int64_t generation = 0;
+  };
+
+  struct Wait {
+    Micros since = 0;
+    std::int64_t generation = 0;  // that stood then; 0: none
+  };
+
+  Latch look();
+  void check_count(Server::Args argv, const Latch& after);
+
+  World& world_;
+  const Faults faults_;
+  const std::string record_key_;
+  Latch before_;
+  std::set<std::int64_t> opened_;
+  std::set<std::string> counted_;  // requests
+  Micros missing_until_ = -1;
+  std::map<std::pair<int, std::int64_t>, Wait> waits_;  // by process and tag
+};
+
+}  // namespace belay::sim

@@ -1,0 +1,238 @@
+// The latch's commands, and what is read out of replies and messages about it.
+#include "primitive/latch.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/config.h"
+#include "base/packing.h"
+#include "route/slot.h"
+#include "scripts/scripts.h"
+
+namespace belay {
+namespace {
+
+const std::string kClient = "ABCDEFGHIJKLMNOPQRSTUV";
+
+LatchPrimitive latch() {
+  return LatchPrimitive({kClient, "belay:", "17 web-7 billing desk"}, 60 * kSecond);
+}
+
+HeldPrimitive lock() {
+  return HeldPrimitive(Kind::kLock, {kClient, "belay:", "17 web-7 billing desk"});
+}
+
+void with_reply(const std::string& text, const std::function<void(Reply)>& read) {
+  ReplyReader reader;
+  int replies = 0;
+  EXPECT_EQ(reader.feed("$" + std::to_string(text.size()) + "\r\n" + text + "\r\n",
+                        [&](Reply reply) {
+                          ++replies;
+                          read(reply);
+                          return true;
+                        }),
+            "");
+  EXPECT_EQ(replies, 1);
+}
+
+std::optional<AcquireAnswer> read_acquire(const std::string& text) {
+  std::optional<AcquireAnswer> answer;
+  with_reply(text, [&](Reply reply) { answer = latch().read_acquire(reply); });
+  return answer;
+}
+
+// What a query makes of a reply: "unsound", "again", or the event's status, generation and count.
+std::string outcome(Query& query, std::uint64_t code, std::int64_t generation, std::int64_t count) {
+  Event event;
+  Query::Progress progress = Query::Progress::kUnsound;
+  with_reply(Packer().u8(code).number(1000).number(generation).number(count).take(),
+             [&](Reply reply) { progress = query.read(reply, &event); });
+  if (progress == Query::Progress::kUnsound) {
+    return "unsound";
+  }
+  if (progress == Query::Progress::kAgain) {
+    return "again";
+  }
+  return std::string(belay_status_name(event.status.code)) + " " +
+         std::to_string(event.generation) + " " + std::to_string(event.count);
+}
+
+TEST(Latch, HasFiveKeysInOneSlot) {
+  for (const char* name : {"a", "user{42}:cart", "}"}) {
+    const Resource resource = latch().resource(name);
+    ASSERT_EQ(resource.keys.size(), 5U);
+    for (const std::string& key : resource.keys) {
+      EXPECT_EQ(slot_of(key), resource.slot) << key;
+    }
+  }
+}
+
+TEST(Latch, SaysOfARequestWhoseItIsAndWhichItIs) {
+  const Resource resource = latch().resource("a");
+  const Command down = latch().count_down(resource, {7}, 2);
+  EXPECT_EQ(down.script, &scripts::kLatchDown);
+  EXPECT_EQ(down.keys, resource.keys);
+  const std::string request = Packer().bytes(kClient).number(7).take();
+  EXPECT_EQ(down.args.at(0), request + Packer().number(2).number(60 * kSecond).take());
+  EXPECT_EQ(down.args.at(1), "belay:in:");
+  const Command set = latch().set(resource, {7}, 3, kSecond, 99);
+  EXPECT_EQ(set.args.at(0),
+            request + Packer().number(3).number(kSecond).number(99).number(60 * kSecond).take());
+  EXPECT_EQ(set.args.at(2), "17 web-7 billing desk");
+}
+
+TEST(Latch, AsksToPassWithItsClaim) {
+  AcquireArgs args;
+  args.epoch = 5;
+  args.generation = 6;
+  args.not_after = 7;
+  args.ticket = 8;
+  args.queue = true;
+  const Command await = latch().acquire(latch().resource("a"), args);
+  EXPECT_EQ(await.script, &scripts::kLatchAwait);
+  EXPECT_EQ(await.args.at(0),
+            Packer().bytes(kClient).number(5).number(6).number(7).number(8).u8(1).take());
+}
+
+TEST(Latch, ReadsWhatAWaiterIsTold) {
+  const std::optional<AcquireAnswer> queued = read_acquire(
+      Packer().u8(2).number(1000).number(3).number(50).number(900).number(77).number(4).take());
+  ASSERT_TRUE(queued);
+  EXPECT_EQ(queued->code, AcquireCode::kQueued);
+  EXPECT_EQ(queued->server_time, 1000);
+  EXPECT_EQ(queued->position, 3);
+  EXPECT_EQ(queued->remaining, 50);
+  EXPECT_EQ(queued->ticket, 900);
+  EXPECT_EQ(queued->generation, 77);
+  EXPECT_EQ(queued->count, 4);
+  const std::optional<AcquireAnswer> passed =
+      read_acquire(Packer().u8(7).number(1000).number(77).take());
+  ASSERT_TRUE(passed);
+  EXPECT_EQ(passed->code, AcquireCode::kPassed);
+  EXPECT_EQ(passed->generation, 77);
+}
+
+TEST(Latch, ReadsNoReplyThatTheScriptDoesNotGive) {
+  for (const std::uint64_t code : {0, 1, 6, 9, 255}) {
+    EXPECT_FALSE(read_acquire(Packer().u8(code).number(1000).take())) << code;
+  }
+  EXPECT_FALSE(read_acquire(Packer().u8(7).number(1000).take()));
+  EXPECT_FALSE(read_acquire(Packer().u8(7).number(1000).number(-1).take()));
+  EXPECT_FALSE(read_acquire(Packer().u8(3).number(1000).number(0).number(7).number(-1).take()));
+  EXPECT_FALSE(read_acquire(""));
+}
+
+TEST(Latch, ThatStandsForEverIsNotLookedAtAtOnce) {
+  EXPECT_EQ(
+      read_acquire(
+          Packer().u8(2).number(1000).number(3).number(0).number(900).number(77).number(4).take())
+          ->remaining,
+      kMaxLease);
+}
+
+TEST(Latch, LeavesWithItsClaim) {
+  const Command leave = latch().leave(latch().resource("a"), {5, 99, true});
+  EXPECT_EQ(leave.script, &scripts::kLatchLeave);
+  EXPECT_EQ(leave.args, std::vector<std::string>{Packer().bytes(kClient).number(5).take()});
+  const auto read = [](const std::string& text) {
+    bool fine = false;
+    with_reply(text, [&](Reply reply) { fine = latch().read_leave(reply).has_value(); });
+    return fine;
+  };
+  EXPECT_TRUE(read(Packer().u8(2).number(1000).take()));
+  EXPECT_FALSE(read(Packer().u8(1).number(1000).take()));
+  EXPECT_FALSE(read(Packer().u8(2).take()));
+}
+
+TEST(Latch, IsGrantedNothingByAMessage) {
+  const auto read = [](std::uint64_t of) {
+    return lock().read_message(Packer()
+                                   .u8(1)
+                                   .u8(of)
+                                   .number(5)
+                                   .number(1000)
+                                   .number(77)
+                                   .number(85)
+                                   .number(100'000)
+                                   .u8(1)
+                                   .bytes("belay:r:{a}")
+                                   .take());
+  };
+  EXPECT_TRUE(read(1));
+  EXPECT_FALSE(read(3));
+}
+
+TEST(Latch, ReadsThatAGenerationHasEnded) {
+  const std::string payload =
+      Packer().u8(6).u8(3).number(5).number(1000).number(77).u8(1).bytes("belay:r:{a}").take();
+  const std::optional<Message> message = lock().read_message(payload);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->kind, MessageKind::kPassed);
+  EXPECT_EQ(message->of, Kind::kLatch);
+  EXPECT_EQ(message->epoch, 5);
+  EXPECT_EQ(message->server_time, 1000);
+  EXPECT_EQ(message->generation, 77);
+  EXPECT_TRUE(message->opened);
+  EXPECT_EQ(message->name, "a");
+  for (std::size_t size = 0; size < payload.size(); ++size) {
+    EXPECT_FALSE(lock().read_message(payload.substr(0, size))) << size;
+  }
+  const auto read = [](std::uint64_t of, std::uint64_t how) {
+    return lock().read_message(Packer()
+                                   .u8(6)
+                                   .u8(of)
+                                   .number(5)
+                                   .number(1000)
+                                   .number(77)
+                                   .u8(how)
+                                   .bytes("belay:r:{a}")
+                                   .take());
+  };
+  EXPECT_FALSE(read(3, 2)->opened);
+  EXPECT_FALSE(read(3, 0));
+  EXPECT_FALSE(read(3, 3));
+  EXPECT_FALSE(read(1, 1));
+}
+
+TEST(LatchSet, TellsWhatCameOfIt) {
+  const LatchPrimitive primitive = latch();
+  const std::unique_ptr<Query> query = latch_set_query(primitive, "a", {1}, 3, 0);
+  EXPECT_EQ(query->effect(), Query::Effect::kIdempotent);
+  EXPECT_EQ(outcome(*query, 1, 77, 3), "OK 77 3");
+  EXPECT_EQ(outcome(*query, 2, 77, 2), "IN_USE 77 2");
+  EXPECT_EQ(outcome(*query, 3, 0, 0), "again");
+  EXPECT_EQ(outcome(*query, 4, 0, 0), "NOT_FOUND 0 0");
+  EXPECT_EQ(outcome(*query, 1, 0, 3), "unsound");
+  EXPECT_EQ(outcome(*query, 5, 77, 3), "unsound");
+  EXPECT_EQ(outcome(*query, 1, 77, -3), "unsound");
+}
+
+TEST(LatchCountDown, TellsWhatCameOfIt) {
+  const LatchPrimitive primitive = latch();
+  const std::unique_ptr<Query> query = latch_count_down_query(primitive, "a", {1}, 3);
+  EXPECT_EQ(query->effect(), Query::Effect::kIdempotent);
+  EXPECT_EQ(outcome(*query, 1, 77, 3), "OK 77 3");
+  EXPECT_EQ(outcome(*query, 2, 0, 0), "NOT_FOUND 0 0");
+  EXPECT_EQ(outcome(*query, 3, 77, 0), "again");
+  EXPECT_EQ(outcome(*query, 4, 77, 0), "unsound");
+}
+
+TEST(LatchCount, TellsWhatItFinds) {
+  const LatchPrimitive primitive = latch();
+  const std::unique_ptr<Query> query = latch_count_query(primitive, "a");
+  EXPECT_EQ(query->effect(), Query::Effect::kNone);
+  const auto read = [&](const std::string& text) {
+    Event event;
+    Query::Progress progress = Query::Progress::kAgain;
+    with_reply(text, [&](Reply reply) { progress = query->read(reply, &event); });
+    return progress == Query::Progress::kDone ? event.status.code * 100 + event.count : -1;
+  };
+  EXPECT_EQ(read(Packer().u8(3).number(1000).number(0).number(77).number(4).take()), 4);
+  EXPECT_EQ(read(Packer().u8(7).number(1000).number(77).take()), 0);
+  EXPECT_EQ(read(Packer().u8(8).number(1000).take()), BELAY_NOT_FOUND * 100);
+  EXPECT_EQ(read(Packer().u8(4).number(1000).take()), -1);
+}
+
+}  // namespace
+}  // namespace belay
