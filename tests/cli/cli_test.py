@@ -147,6 +147,26 @@ class RunSaysNo(CliTest):
                           ["run", "-w", "soon", "x", *TRUE], ["run", "-w", "-1", "x", *TRUE],
                           ["run", "-w", "nan", "x", *TRUE], ["run", "-n", "-w", "1", "x", *TRUE],
                           ["run", "-E", "256", "x", *TRUE], ["run", "x", "-c", "true", *TRUE],
+                          ["run", "-sx", "x", *TRUE],
+                          ["run", "-s", "--permits", "1/2", "x", *TRUE],
+                          ["run", "-s", "--identity", "a", "x", *TRUE],
+                          ["run", "--permits", "1/2", "--identity", "a", "x", *TRUE],
+                          ["run", "--permits", "1", "x", *TRUE],
+                          ["run", "--permits", "1/", "x", *TRUE],
+                          ["run", "--permits", "0/2", "x", *TRUE],
+                          ["run", "--permits", "3/2", "x", *TRUE],
+                          ["run", "--permits", "1/2x", "x", *TRUE],
+                          ["run", "--permits", "-1/2", "x", *TRUE],
+                          ["run", "--lock-delay", "-1", "x", *TRUE],
+                          ["run", "--lock-delay", "soon", "x", *TRUE],
+                          ["latch"], ["latch", "up", "x"], ["latch", "show"],
+                          ["latch", "set", "x"], ["latch", "set", "x", "0"],
+                          ["latch", "set", "x", "1", "2"], ["latch", "set", "--ttl", "0", "x", "1"],
+                          ["latch", "down", "x", "0"], ["latch", "down", "x", "y"],
+                          ["latch", "show", "x", "1"], ["latch", "wait", "-w", "soon", "x"],
+                          ["latch", "wait", "-n", "-w", "1", "x"],
+                          ["latch", "show", "-w", "1", "x"],
+                          ["latch", "set", "", "1"], ["latch", "show", ""],
                           ["run", *TRUE], ["run", "--", *TRUE], ["run", "-c", "true"],
                           ["run", "x", "-c", "true", "--bogus", "--"],
                           ["run", "", *TRUE], ["run", "x" * 1025, *TRUE],
@@ -236,6 +256,36 @@ class RunTakesTurns(CliTest):
     def test_apart_under_different_prefixes(self):
         self.hold()
         self.assertEqual(self.run_code("-n", "--prefix", "apart:", self.name, *TRUE), 0)
+
+
+class RunShares(CliTest):
+    def test_a_name_among_those_who_share_it(self):
+        self.hold("-s")
+        self.assertEqual(self.run_code("-n", "--shared", self.name, *TRUE), 0)
+        self.assertEqual(self.run_code("-n", self.name, *TRUE), 1)
+
+    def test_a_name_among_those_of_one_identity(self):
+        self.hold("--identity", "job 7")
+        self.assertEqual(self.run_code("-n", "--identity", "job 7", self.name, *TRUE), 0)
+        self.assertEqual(self.run_code("-n", "--identity", "job 8", self.name, *TRUE), 1)
+
+    def test_as_many_permits_as_there_are(self):
+        self.hold("--permits", "2/3")
+        self.assertEqual(self.run_code("-n", "--permits", "2/3", self.name, *TRUE), 1)
+        self.assertEqual(self.run_code("-n", "--permits", "1/3", self.name, *TRUE), 0)
+
+    def test_no_permits_of_another_limit_or_kind(self):
+        self.hold("--permits", "1/2")
+        for options in (["--permits", "1/3"], []):
+            code, out, err = self.belay("run", "-n", *options, self.name, *TRUE)
+            self.assertEqual((code, out), (69, ""))
+            self.assertRegex(err, r"^belay: [^\n]+\n$")
+
+    def test_a_lost_name_with_nobody_until_the_delay_is_over(self):
+        holder = self.hold("--lease", "0.5", "--lock-delay", "60000")
+        holder.send(signal.SIGKILL)
+        eventually(lambda: not self.inspect()["held"], "the lease ends")
+        self.assertEqual(self.run_code("-n", self.name, *TRUE), 1)
 
 
 class RunHandlesSignals(CliTest):
@@ -525,7 +575,8 @@ class WithoutAServer(CliTest):
     def test_everything_with_a_limit_exits_with_69_after_the_request_timeout(self):
         processes = [self.start(*arguments) for arguments in (
             ["run", "-n", "x", *TRUE], ["run", "-w", "60", "x", *TRUE], ["inspect", "x"],
-            ["ls", "*"], ["break", "x"], ["top"], ["top", "--json"])]
+            ["ls", "*"], ["break", "x"], ["top"], ["top", "--json"], ["latch", "show", "x"],
+            ["latch", "down", "x"], ["latch", "set", "x", "1"], ["latch", "wait", "-w", "60", "x"])]
         for process in processes:
             code, out, err = process.finish()
             self.assertEqual((code, out), (69, ""))
@@ -584,7 +635,7 @@ class ShowsLocks(CliTest):
     def test_inspect_says_free(self):
         self.assertEqual(self.belay("inspect", self.name), (0, f"{self.name}: free\n", ""))
         self.assertEqual(self.inspect(), {"name": self.name, "held": False, "holder": None,
-                                          "waiters": [], "waiters_total": 0})
+                                          "beside": [], "waiters": [], "waiters_total": 0})
 
     def test_inspect_shows_holder_and_queue(self):
         holder = self.hold("--label", "billing")
@@ -606,8 +657,34 @@ class ShowsLocks(CliTest):
         self.assertEqual(shown["holder"]["label"], "billing")
         self.assertEqual([waiter["label"] for waiter in shown["waiters"]], ["w0", "w1"])
         self.assertEqual(set(shown["holder"]), {"client", "label", "host", "pid", "since_ms",
-                                                "lease_ms", "fence", "holds", "local_waiters"})
+                                                "lease_ms", "fence", "holds", "local_waiters",
+                                                "permits"})
         self.assertLessEqual(shown["holder"]["lease_ms"], 30000)
+
+    def test_inspect_and_ls_show_all_who_hold_a_name_together(self):
+        for number in range(3):
+            self.hold("--permits", "1/3", "--label", f"p{number}")
+            eventually(lambda count=number: len(self.inspect()["beside"]) == count, "it has one")
+        shown = self.inspect()
+        self.assertEqual({member["label"] for member in [shown["holder"], *shown["beside"]]},
+                         {"p0", "p1", "p2"})
+        self.assertEqual((shown["holder"]["permits"], shown["waiters_total"]), (1, 0))
+        _, out, _ = self.belay("inspect", self.name)
+        for label in ("(p0)", "(p1)", "(p2)", "waiting: 0"):
+            self.assertEqual(out.count(label), 1)
+        self.assertRegex(self.belay("ls", self.name)[1], r" and 2 more +lease .* 0 waiting\n$")
+
+    def test_break_takes_permits_from_all_who_have_some(self):
+        holders = []
+        for number in range(2):
+            holders.append(self.hold("--permits", "1/2"))
+            eventually(lambda count=number: len(self.inspect()["beside"]) == count, "it has one")
+        code, out, err = self.belay("break", self.name)
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("was taken from its holders", out)
+        self.assertFalse(self.inspect()["held"])
+        for holder in holders:
+            self.assertEqual(holder.process.wait(LIMIT), 75)
 
     def test_the_commands_name_is_the_label(self):
         self.hold()
@@ -698,10 +775,76 @@ class ShowsLocks(CliTest):
         self.assertEqual(code, 74)
 
 
+class Latch(CliTest):
+    def latch(self, verb, *arguments):
+        return self.belay("latch", verb, self.name, *arguments)
+
+    def test_counts_down_and_is_open(self):
+        self.assertEqual(self.latch("set", "3"), (0, "", ""))
+        self.assertEqual(self.latch("show"), (0, f"{self.name}: 3 to go\n", ""))
+        self.assertEqual(self.latch("down"), (0, f"{self.name}: 2 to go\n", ""))
+        self.assertEqual(parse_lines(self.latch("show", "--json")[1]),
+                         [{"name": self.name, "count": 2}])
+        self.assertEqual(self.latch("down", "2"), (0, f"{self.name}: open\n", ""))
+        self.assertEqual(self.latch("wait"), (0, "", ""))
+        self.assertEqual(self.latch("wait", "-n"), (0, "", ""))
+
+    def test_is_waited_for(self):
+        self.latch("set", "2")
+        waiters = [self.start("latch", "wait", self.name) for _ in range(3)]
+        self.latch("down")
+        self.assertEqual(self.latch("wait", "-w", "0.2"), (1, "", ""))
+        self.assertEqual(self.latch("wait", "-n"), (1, "", ""))
+        self.assertEqual([waiter.process.poll() for waiter in waiters], [None] * 3)
+        self.latch("down")
+        self.assertEqual([waiter.finish() for waiter in waiters], [(0, "", "")] * 3)
+
+    def test_is_inspected_and_listed(self):
+        self.latch("set", "2")
+        shown = self.inspect()
+        self.assertEqual((shown["held"], shown["to_go"]), (False, 2))
+        self.assertIn("holder:  latch, 2 to go\nwaiting: 0\n", self.belay("inspect", self.name)[1])
+        self.assertRegex(self.belay("ls", self.name)[1], "latch, 2 to go .* 0 waiting\n$")
+
+    def test_is_broken(self):
+        self.latch("set", "2")
+        waiter = self.start("latch", "wait", self.name)
+        self.await_waiters(1)
+        self.assertEqual(self.belay("break", self.name),
+                         (0, f"{self.name}: latch, 2 to go\n{self.name}: was ended\n", ""))
+        self.assertEqual(waiter.finish()[0], 66)
+        self.assertEqual(self.belay("break", self.name)[0], 1)
+
+    def test_that_is_missing_exits_with_66(self):
+        for arguments in (["show"], ["down"], ["wait"], ["wait", "-n"]):
+            code, out, err = self.latch(*arguments)
+            self.assertEqual((code, out), (66, ""))
+            self.assertRegex(err, r"^belay: [^\n]+\n$")
+
+    def test_is_missing_after_its_time_to_live(self):
+        self.latch("set", "1", "--ttl", "500")
+        eventually(lambda: self.latch("show")[0] == 66, "it is forgotten")
+
+    def test_that_has_a_count_to_go_is_not_set_again(self):
+        self.latch("set", "2")
+        code, out, err = self.latch("set", "5")
+        self.assertEqual((code, out), (1, ""))
+        self.assertRegex(err, r"^belay: [^\n]+\n$")
+        self.assertIn("2 to go", self.latch("show")[1])
+
+    def test_is_no_lock(self):
+        self.latch("set", "1")
+        self.assertEqual(self.run_code("-n", self.name, *TRUE), 69)
+        self.start("run", "lock", "--", "cat", stdin=subprocess.PIPE)
+        self.await_held("lock")
+        self.assertEqual(self.belay("latch", "show", "lock")[0], 69)
+
+
 class Help(CliTest):
     def test_fits_one_screen(self):
         for arguments in (["--help"], ["run", "--help"], ["inspect", "-h"], ["ls", "--help"],
-                          ["break", "--help"], ["top", "--help"]):
+                          ["break", "--help"], ["top", "--help"], ["latch", "--help"],
+                          ["latch", "set", "--help"]):
             code, out, err = self.belay(*arguments)
             self.assertEqual((code, err), (0, ""))
             self.assertLessEqual(len(out.splitlines()), 24)

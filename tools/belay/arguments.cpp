@@ -39,6 +39,18 @@ CLI::Option* add_seconds(CLI::App& app, const std::string& names, const std::str
       names, [shown, &target](const std::string& text) { target = to_ms(shown, text); });
 }
 
+// "2/8".
+void take_permits(const std::string& text, RunOptions& options) {
+  const char* end = text.data() + text.size();
+  const auto permits = std::from_chars(text.data(), end, options.permits);
+  const bool divided = permits.ec == std::errc() && permits.ptr != end && *permits.ptr == '/';
+  const auto limit = divided ? std::from_chars(permits.ptr + 1, end, options.limit) : permits;
+  if (!divided || limit.ec != std::errc() || limit.ptr != end || options.permits < 1 ||
+      options.permits > options.limit) {
+    throw CLI::ValidationError("--permits", "not N/LIMIT, N from 1 to LIMIT: " + in_quotes(text));
+  }
+}
+
 void add_server_options(CLI::App& app, ServerOptions& server) {
   app.add_option("--url", server.url);
   app.add_option("--user", server.user);
@@ -148,7 +160,15 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       app.add_flag_callback("-n,--nonblock", [&options] { options.wait_ms = 0; });
   add_seconds(app, "-w,--wait,--timeout", "--wait", options.wait_ms)->excludes(nonblock);
   app.add_option("-E,--conflict-exit-code", options.conflict_code)->check(CLI::Range(0, 255));
-  app.add_flag_callback("-x,--exclusive,-e", [] {});
+  CLI::Option* exclusive = app.add_flag_callback("-x,--exclusive,-e", [] {});
+  CLI::Option* shared = app.add_flag("-s,--shared", options.shared)->excludes(exclusive);
+  CLI::Option* permits = app.add_option_function<std::string>(
+      "--permits", [&options](const std::string& text) { take_permits(text, options); });
+  permits->excludes(exclusive)->excludes(shared);
+  CLI::Option* identity = app.add_option("--identity", options.identity);
+  identity->excludes(exclusive)->excludes(shared)->excludes(permits);
+  app.add_option("--lock-delay", options.lock_delay_ms)
+      ->check(CLI::Range(std::int64_t{0}, kLargestId));
   add_seconds(app, "--lease", "--lease", options.server.lease_ms);
   add_seconds(app, "--max-hold", "--max-hold", options.server.max_hold_ms);
   add_seconds(app, "--kill-after", "--kill-after", options.kill_after_ms);
@@ -204,6 +224,39 @@ std::variant<int, ShowOptions> parse_break(std::vector<std::string> arguments) {
   ShowOptions options;
   app.add_option("--fence", options.fence)->check(CLI::Range(std::int64_t{1}, kLargestId));
   return parse_show(app, options, std::move(arguments), kBreakHelp, "NAME");
+}
+
+std::variant<int, LatchOptions> parse_latch(std::vector<std::string> arguments) {
+  LatchOptions options;
+  if (!arguments.empty() && !arguments[0].empty() && arguments[0][0] != '-') {
+    options.verb = arguments[0];
+    arguments.erase(arguments.begin());
+  }
+  CLI::App app("", "belay latch");
+  CLI::Range count(std::int64_t{1}, kLargestId);
+  app.add_option("NAME", options.name)->required();
+  if (options.verb == "set") {
+    app.add_option("COUNT", options.count)->required()->check(count);
+    app.add_option("--ttl", options.ttl_ms)->check(count);
+  } else if (options.verb == "down") {
+    app.add_option("N", options.count)->check(count);
+  } else if (options.verb == "wait") {
+    CLI::Option* nonblock =
+        app.add_flag_callback("-n,--nonblock", [&options] { options.wait_ms = 0; });
+    add_seconds(app, "-w,--wait,--timeout", "--wait", options.wait_ms)->excludes(nonblock);
+  }
+  if (options.verb == "down" || options.verb == "show") {
+    app.add_flag("--json", options.json);
+  }
+  add_server_options(app, options.server);
+  if (const auto code = parse(app, std::move(arguments), kLatchHelp)) {
+    return *code;
+  }
+  const std::vector<std::string> verbs = {"set", "down", "wait", "show"};
+  if (std::find(verbs.begin(), verbs.end(), options.verb) == verbs.end()) {
+    return complain_of_usage(app, "neither set nor down, wait or show: " + in_quotes(options.verb));
+  }
+  return options;
 }
 
 std::variant<int, TopOptions> parse_top(std::vector<std::string> arguments) {

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "latch.h"
 #include "run.h"
 #include "show.h"
 #include "top.h"
@@ -15,6 +16,7 @@ std::variant<int, RunOptions> parse_run(std::vector<std::string> arguments);
 std::variant<int, ShowOptions> parse_inspect(std::vector<std::string> arguments);
 std::variant<int, ShowOptions> parse_list(std::vector<std::string> arguments);
 std::variant<int, ShowOptions> parse_break(std::vector<std::string> arguments);
+std::variant<int, LatchOptions> parse_latch(std::vector<std::string> arguments);
 std::variant<int, TopOptions> parse_top(std::vector<std::string> arguments);
 
 #endif

@@ -10,6 +10,7 @@ enum ExitCode : std::uint8_t {
   kExitOk = 0,
   kExitConflict = 1,  // somebody else holds the lock (-n, -w); -E chooses another code
   kExitUsage = 64,
+  kExitMissing = 66,      // there is no such latch
   kExitUnavailable = 69,  // the server cannot be reached, or refuses us
   kExitOsError = 71,      // this host cannot: no process, no descriptor
   kExitIoError = 74,      // the output could not be written

@@ -5,17 +5,18 @@
 constexpr char kMainHelp[] =
     R"(Hold distributed locks on Redis or Valkey, and see who holds them.
 
-  belay run [OPTION...] NAME -- COMMAND [ARG...]  hold NAME while COMMAND runs
+  belay run [OPTION...] NAME... -- COMMAND [ARG...]  hold all while COMMAND runs
+  belay latch set|down|wait|show [OPTION...] NAME    a count to wait for
   belay inspect [OPTION...] NAME                  who holds NAME, who waits
   belay ls [OPTION...] PATTERN                    the names in use, by glob
   belay break [OPTION...] NAME                    take NAME from its holder
   belay top [OPTION...] [PATTERN]                 a live view of all of them
-  belay run|inspect|ls|break|top --help           more about each
+  belay run|latch|inspect|ls|break|top --help     more about each
   belay --version
 
 The server: --url, else $BELAY_URL, else redis://localhost:6379
   redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]  unix://[[USER]:PASSWORD@]/PATH
-Exit codes: 1 in use (run -n, -w), or nothing to break; 64 usage;
+Exit codes: 1 in use (run -n, -w), or nothing to break; 64 usage; 66 no latch;
   69 the server cannot be reached or refuses; 71, 74 errors of this host;
   run also: 75 lock lost, 126/127 COMMAND cannot be run/found, 128+N signal N,
   else COMMAND's own.
@@ -26,26 +27,45 @@ and \ as \\. JSON is one object a line. In it a byte that is not UTF-8 becomes
 )";
 
 constexpr char kRunHelp[] =
-    R"(belay run [OPTION...] NAME -- COMMAND [ARG...]  (or: NAME COMMAND, NAME -c TEXT)
-Waits for the lock NAME, holds it while COMMAND runs, then releases it.
-  -n, --nonblock          do not wait: exit 1 if the lock is in use
+    R"(belay run [OPTION...] NAME... -- COMMAND [ARG...]  (or: NAME COMMAND)
+Waits for NAME, or for all NAMEs at once, holds them while COMMAND runs, then
+lets go of them.
+  -n, --nonblock          do not wait: exit 1 if a NAME is in use
   -w, --wait SECONDS      wait that long at most; fractions; 0 is -n
   -E, --conflict-exit-code N   exit with N instead of 1 after -n or -w
-  -x, --exclusive         one holder at a time (the default)
-  -c, --command TEXT      run TEXT by $SHELL, else /bin/sh
+  -x, --exclusive | -s, --shared     alone (the default) | with others who share
+  --permits N/LIMIT | --identity TEXT  N of LIMIT units | with who says the same
+  -c, --command TEXT      run TEXT by $SHELL, else /bin/sh (or: NAME -c TEXT)
   --lease SECONDS         how long others wait if this host dies (default 30)
-  --max-hold SECONDS      let go of the lock after that time
+  --lock-delay MS         how long nobody gets what was lost with its holder
+  --max-hold SECONDS      let go after that time
   --kill-after SECONDS    if the lock is about to be lost, COMMAND gets TERM so
                           long before the end (default 5; at most a third of the
                           lease), at the end KILL, and belay exits with 75
   --label TEXT            what others see beside host and pid
   -v, --verbose           say how long it took, and the fence
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-COMMAND finds BELAY_NAME, BELAY_FENCE and BELAY_FENCES in its environment.
+COMMAND finds BELAY_NAME and BELAY_FENCE, of the first NAME, and BELAY_FENCES.
 TERM HUP INT QUIT USR1 USR2 are passed on to it. It leads a process group, which
 is signalled as a whole, unless stdin is a terminal. If belay is killed, it is
 killed too, but not what it has started itself. Without -n and -w belay
 waits through outages of the server, after saying so on stderr.
+)";
+
+constexpr char kLatchHelp[] = R"(belay latch set [OPTION...] NAME COUNT
+belay latch down [OPTION...] NAME [N]
+belay latch wait [OPTION...] NAME
+belay latch show [OPTION...] NAME
+A latch is a count that goes down to nothing; then it is open, and stays so.
+set begins one and exits with 1 where NAME has a count to go; down takes N (1)
+from it; wait returns when it is open; show says how many are to go. Where there
+is no latch NAME, all but set exit with 66.
+  --ttl MS                set: forget it after that time (default: never)
+  -n, --nonblock          wait: do not wait: exit 1 if it is not open
+  -w, --wait SECONDS      wait: that long at most, then exit 1; 0 is -n
+  --json                  down, show: {"name", "count"}, which is what is to go
+  --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+Without -n and -w, wait waits through outages of the server.
 )";
 
 constexpr char kInspectHelp[] = R"(belay inspect [OPTION...] NAME

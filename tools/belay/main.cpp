@@ -45,6 +45,9 @@ int dispatch(const std::string& verb, std::vector<std::string> arguments) {
   if (verb == "break") {
     return act(parse_break(std::move(arguments)), break_lock);
   }
+  if (verb == "latch") {
+    return act(parse_latch(std::move(arguments)), latch);
+  }
   if (verb == "top") {
     return act(parse_top(std::move(arguments)), top);
   }

@@ -23,7 +23,8 @@ Member read_member(const belay_event* event, std::int32_t index) {
           number(BELAY_MEMBER_LEASE_MS),
           number(BELAY_MEMBER_FENCE),
           number(BELAY_MEMBER_HOLDS),
-          number(BELAY_MEMBER_LOCAL_WAITERS)};
+          number(BELAY_MEMBER_LOCAL_WAITERS),
+          number(BELAY_MEMBER_PERMITS)};
 }
 
 }  // namespace
@@ -32,13 +33,19 @@ Members read_members(const belay_event* event) {
   Members members;
   for (std::int32_t i = 0; i < belay_event_member_count(event); i++) {
     const std::int64_t role = belay_event_member_int(event, i, BELAY_MEMBER_ROLE);
-    if (role == BELAY_ROLE_HOLDER) {
+    if (role == BELAY_ROLE_HOLDER && !members.holder) {
       members.holder = read_member(event, i);
+    } else if (role == BELAY_ROLE_HOLDER) {
+      members.beside.push_back(read_member(event, i));
     } else if (role == BELAY_ROLE_WAITER) {
       members.waiters.push_back(read_member(event, i));
     }
   }
-  members.waiters_total = belay_event_member_total(event) - (members.holder ? 1 : 0);
+  const auto holders = static_cast<std::int64_t>(members.beside.size() + (members.holder ? 1 : 0));
+  members.waiters_total = belay_event_member_total(event) - holders;
+  if (belay_event_int(event, BELAY_EVENT_GENERATION) != 0) {
+    members.to_go = belay_event_int(event, BELAY_EVENT_COUNT);
+  }
   return members;
 }
 
@@ -58,4 +65,16 @@ std::string describe(const Member& member) {
     text += " (" + printable(member.label) + ")";
   }
   return text;
+}
+
+std::string describe_holders(const Members& members) {
+  if (members.to_go) {
+    return *members.to_go == 0 ? "latch, open"
+                               : "latch, " + std::to_string(*members.to_go) + " to go";
+  }
+  if (!members.holder) {
+    return "free";
+  }
+  const std::size_t more = members.beside.size();
+  return describe(*members.holder) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
 }

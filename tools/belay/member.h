@@ -19,12 +19,15 @@ struct Member {
   std::int64_t fence = 0;
   std::int64_t holds = 0;
   std::int64_t local_waiters = 0;
+  std::int64_t permits = 0;
 };
 
 struct Members {
   std::optional<Member> holder;
+  std::vector<Member> beside;   // others who hold it together with the holder
   std::vector<Member> waiters;  // in order
   std::int64_t waiters_total = 0;
+  std::optional<std::int64_t> to_go;  // of a latch, which has no holder
 };
 
 // The members of an INSPECTED or BROKEN event.
@@ -33,5 +36,7 @@ Members read_members(const belay_event* event);
 std::vector<std::string> read_names(const belay_event* event);
 // "web-7 pid 4711 (billing)".
 std::string describe(const Member& member);
+// The same of the holder, "and 2 more"; "free" where there is none, "latch, 2 to go" of a latch.
+std::string describe_holders(const Members& members);
 
 #endif

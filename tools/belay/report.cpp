@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::size_t kWidestColumn = 48;  // a longer name or holder pushes the rest to the right
 
-std::string holder_column(const Entry& entry) {
-  return entry.members.holder ? describe(*entry.members.holder) : "free";
-}
-
 std::size_t column_width(std::size_t so_far, const std::string& text) {
   return std::max(so_far, std::min(width(text), kWidestColumn));
 }
@@ -33,6 +29,24 @@ std::string holder_text(const Member& holder) {
          "\nlease:   " + seconds(holder.lease_ms) + " left" +
          "\nlocal:   " + counted(holder.holds, "hold") + ", " +
          counted(holder.local_waiters, "waiter") + ", as of its last renewal\n";
+}
+
+std::string holders_text(const Members& members) {
+  if (!members.holder) {
+    return "holder:  " + describe_holders(members) + "\n";
+  }
+  std::string text = holder_text(*members.holder);
+  for (const Member& member : members.beside) {
+    text += "\n" + holder_text(member);
+  }
+  return text;
+}
+
+void append_holder(Json& json, const Member& holder) {
+  append_client(json.open('{'), holder);
+  json.key("lease_ms").number(holder.lease_ms).key("fence").number(holder.fence);
+  json.key("holds").number(holder.holds).key("local_waiters").number(holder.local_waiters);
+  json.key("permits").number(holder.permits).close('}');
 }
 
 std::string queue_text(const Members& members) {
@@ -60,18 +74,17 @@ int print(const std::string& text, int exit_code) {
 }
 
 std::string inspected_text(const std::string& name, const Members& members) {
-  if (!members.holder && members.waiters.empty()) {
+  if (!members.holder && !members.to_go && members.waiters.empty()) {
     return printable(name) + ": free\n";
   }
-  return "name:    " + printable(name) + "\n" +
-         (members.holder ? holder_text(*members.holder) : "holder:  free\n") + queue_text(members);
+  return "name:    " + printable(name) + "\n" + holders_text(members) + queue_text(members);
 }
 
 std::string holder_line(const std::string& name, const Members& members) {
   if (!members.holder) {
-    return printable(name) + ": free\n";
+    return printable(name) + ": " + describe_holders(members) + "\n";
   }
-  return printable(name) + ": held by " + describe(*members.holder) + " for " +
+  return printable(name) + ": held by " + describe_holders(members) + " for " +
          duration(members.holder->since_ms) + ", fence " + std::to_string(members.holder->fence) +
          "\n";
 }
@@ -82,6 +95,14 @@ std::string inspected_json(const std::string& name, const Members& members) {
   append_name(json, name);
   json.key("held").boolean(members.holder.has_value());
   append_holder(json, members);
+  json.key("beside").open('[');
+  for (const Member& member : members.beside) {
+    append_holder(json, member);
+  }
+  json.close(']');
+  if (members.to_go) {
+    json.key("to_go").number(*members.to_go);
+  }
   json.key("waiters").open('[');
   for (const Member& waiter : members.waiters) {
     append_client(json.open('{'), waiter);
@@ -95,9 +116,16 @@ std::string broken_json(const std::string& name, const Members& parted) {
   Json json;
   json.open('{');
   append_name(json, name);
-  json.key("broken").boolean(parted.holder.has_value());
+  json.key("broken").boolean(parted.holder || parted.to_go);
   append_holder(json, parted);
   json.close('}');
+  return json.str();
+}
+
+std::string latch_json(const std::string& name, std::int64_t count) {
+  Json json;
+  append_name(json.open('{'), name);
+  json.key("count").number(count).close('}');
   return json.str();
 }
 
@@ -114,11 +142,7 @@ void append_holder(Json& json, const Members& members) {
     json.null();
     return;
   }
-  const Member& holder = *members.holder;
-  append_client(json.open('{'), holder);
-  json.key("lease_ms").number(holder.lease_ms).key("fence").number(holder.fence);
-  json.key("holds").number(holder.holds).key("local_waiters").number(holder.local_waiters);
-  json.close('}');
+  append_holder(json, *members.holder);
 }
 
 std::string in_use_table(const std::vector<Entry>& entries) {
@@ -126,13 +150,14 @@ std::string in_use_table(const std::vector<Entry>& entries) {
   std::size_t holder_width = 0;
   for (const Entry& entry : entries) {
     name_width = column_width(name_width, printable(entry.name));
-    holder_width = column_width(holder_width, holder_column(entry));
+    holder_width = column_width(holder_width, describe_holders(entry.members));
   }
   std::string text;
   for (const Entry& entry : entries) {
     const std::string left = entry.members.holder ? seconds(entry.members.holder->lease_ms) : "-";
     text += padded(printable(entry.name), name_width) + "  ";
-    text += padded(holder_column(entry), holder_width) + "  " + padded("lease " + left, 13);
+    text +=
+        padded(describe_holders(entry.members), holder_width) + "  " + padded("lease " + left, 13);
     text += "  " + std::to_string(entry.members.waiters_total) + " waiting\n";
   }
   return text;

@@ -24,6 +24,8 @@ std::string holder_line(const std::string& name, const Members& members);
 std::string inspected_json(const std::string& name, const Members& members);
 // One object that says whether the name was taken from anybody, and from whom.
 std::string broken_json(const std::string& name, const Members& parted);
+// One object, of a latch's name and count.
+std::string latch_json(const std::string& name, std::int64_t count);
 // Members of an object: "name", and "name_hex" where that may mislead.
 void append_name(Json& json, const std::string& name);
 // A member of an object: "holder".

@@ -45,12 +45,20 @@ int exit_code_of(std::int32_t status) {
       return kExitOk;
     case BELAY_BUSY:
     case BELAY_TIMEOUT:
+    case BELAY_IN_USE:
       return kExitConflict;
+    case BELAY_NOT_FOUND:
+      return kExitMissing;
     case BELAY_LOST:
       return kExitLost;
     default:
       return belay_status_class(status) == BELAY_CLASS_MISUSE ? kExitUsage : kExitUnavailable;
   }
+}
+
+int fail(std::int32_t status, const belay_event* why) {
+  complain(why == nullptr ? belay_status_name(status) : reason(why));
+  return exit_code_of(status);
 }
 
 std::string reason(const belay_event* event) {

@@ -23,6 +23,8 @@ struct ServerOptions {
 Client open_client(const ServerOptions& options);
 // The code with which this program ends when a call answered `status`.
 int exit_code_of(std::int32_t status);
+// Complains of an outcome other than OK; `why` may be nullptr. Returns the code to end with.
+int fail(std::int32_t status, const belay_event* why);
 // What an event says about its outcome: its message, or the status by name.
 std::string reason(const belay_event* event);
 

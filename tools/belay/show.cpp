@@ -2,6 +2,8 @@
 // and signals end them as they end any program: nothing is held that would have to be released.
 #include "show.h"
 
+#include <algorithm>
+
 #include "exit_codes.h"
 #include "list.h"
 #include "member.h"
@@ -14,28 +16,55 @@ std::int64_t size_of(const std::string& name) {
   return static_cast<std::int64_t>(name.size());
 }
 
-int fail(std::int32_t status, const belay_event* why) {
-  complain(why == nullptr ? belay_status_name(status) : reason(why));
-  return exit_code_of(status);
-}
-
 // Why the holder that was asked for cannot be broken; "" where it can.
 std::string refusal(const ShowOptions& options, const Members& members) {
+  if (members.to_go) {
+    return "";
+  }
   if (!members.holder) {
     return "is free, nothing was broken";
   }
-  if (options.fence != 0 && options.fence != members.holder->fence) {
+  const bool known =
+      std::any_of(members.beside.begin(), members.beside.end(),
+                  [&options](const Member& member) { return member.fence == options.fence; });
+  if (options.fence != 0 && options.fence != members.holder->fence && !known) {
     return "is held with fence " + std::to_string(members.holder->fence) + ", nothing was broken";
   }
   return "";
 }
 
+// Of those who hold a name together each may have one of its own.
+std::vector<std::int64_t> fences_to_break(const ShowOptions& options, const Members& members) {
+  if (options.fence != 0 || !members.holder) {
+    return {options.fence};
+  }
+  std::vector<std::int64_t> fences{members.holder->fence};
+  for (const Member& member : members.beside) {
+    fences.push_back(member.fence);
+  }
+  std::sort(fences.begin(), fences.end());
+  fences.erase(std::unique(fences.begin(), fences.end()), fences.end());
+  return fences;
+}
+
+void add(const Members& more, Members& parted) {
+  parted.to_go = more.to_go;
+  if (more.holder && !parted.holder) {
+    parted.holder = more.holder;
+  } else if (more.holder) {
+    parted.beside.push_back(*more.holder);
+  }
+  parted.beside.insert(parted.beside.end(), more.beside.begin(), more.beside.end());
+}
+
 int report_broken(const ShowOptions& options, const Members& parted, const std::string& why_not) {
-  const int exit_code = parted.holder ? kExitOk : kExitConflict;
+  const bool broken = parted.holder || parted.to_go;
+  const int exit_code = broken ? kExitOk : kExitConflict;
   if (options.json) {
     return print(broken_json(options.name, parted) + "\n", exit_code);
   }
-  const std::string what = parted.holder ? "was taken from its holder" : why_not;
+  const std::string who = parted.beside.empty() ? "its holder" : "its holders";
+  const std::string what = parted.to_go ? "was ended" : broken ? "was taken from " + who : why_not;
   return print(printable(options.name) + ": " + what + "\n", exit_code);
 }
 
@@ -103,13 +132,15 @@ int break_lock(const ShowOptions& options) {
   if (!options.json) {
     print(holder_line(options.name, members), kExitOk);
   }
-  result = nullptr;
-  status = belay_break(client.get(), options.name.data(), size_of(options.name),
-                       members.holder->fence, &result);
-  const Event event(result);
-  if (status != BELAY_OK) {
-    return fail(status, event.get());
+  Members parted;
+  for (const std::int64_t fence : fences_to_break(options, members)) {
+    result = nullptr;
+    status = belay_break(client.get(), options.name.data(), size_of(options.name), fence, &result);
+    const Event event(result);
+    if (status != BELAY_OK) {
+      return fail(status, event.get());
+    }
+    add(read_members(event.get()), parted);
   }
-  return report_broken(options, read_members(event.get()),
-                       "has changed hands meanwhile, nothing was broken");
+  return report_broken(options, parted, "has changed hands meanwhile, nothing was broken");
 }

@@ -42,12 +42,14 @@ std::string rate(std::optional<double> per_s) {
   return text.data();
 }
 
-std::string holder_cell(const std::optional<Member>& holder) {
-  if (!holder) {
+std::string holder_cell(const Members& members) {
+  if (!members.holder) {
     return "-";
   }
-  return printable(holder->label) + "@" + printable(holder->host) + ":" +
-         std::to_string(holder->pid);
+  const Member& holder = *members.holder;
+  const std::size_t more = members.beside.size();
+  return printable(holder.label) + "@" + printable(holder.host) + ":" + std::to_string(holder.pid) +
+         (more == 0 ? "" : " +" + std::to_string(more));
 }
 
 // The queue is in the order of arrival.
@@ -58,7 +60,7 @@ std::int64_t longest_wait_ms(const Members& members) {
 Cells cells_of(const Row& row) {
   const Members& members = row.entry.members;
   return {printable(row.entry.name),
-          holder_cell(members.holder),
+          holder_cell(members),
           members.holder ? short_duration(members.holder->since_ms) : "-",
           members.holder ? short_duration(members.holder->lease_ms) : "-",
           std::to_string(members.waiters_total),
@@ -158,7 +160,7 @@ std::string oldest_holder(const Survey& survey) {
   if (oldest == survey.rows.end() || held_ms(*oldest) < 0) {
     return "nothing is held";
   }
-  return "oldest holder: " + holder_cell(oldest->entry.members.holder) + " for " +
+  return "oldest holder: " + holder_cell(oldest->entry.members) + " for " +
          duration(held_ms(*oldest)) + ", of " + in_quotes(oldest->entry.name);
 }
 

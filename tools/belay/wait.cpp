@@ -54,6 +54,25 @@ std::string waiting_line(const std::string& name, const Members& members) {
   return text;
 }
 
+Request request_of(const RunOptions& options) {
+  Request request(belay_request_new(options.permits > 0 ? BELAY_SEMAPHORE : BELAY_LOCK));
+  const auto add = options.shared ? belay_request_add_shared_name : belay_request_add_name;
+  for (const std::string& name : options.names) {
+    add(request.get(), name.data(), static_cast<std::int64_t>(name.size()));
+  }
+  if (options.permits > 0) {
+    belay_request_set_permits(request.get(), options.permits, options.limit);
+  }
+  if (options.identity) {
+    belay_request_set_identity(request.get(), options.identity->data(),
+                               static_cast<std::int64_t>(options.identity->size()));
+  }
+  if (options.lock_delay_ms > 0) {
+    belay_request_set_lock_delay_ms(request.get(), options.lock_delay_ms);
+  }
+  return request;
+}
+
 }  // namespace
 
 Wait::Wait(belay_client* client, const Signals& signals, const RunOptions& options)
@@ -85,10 +104,7 @@ Grant Wait::run() {
 }
 
 bool Wait::submit() {
-  const Request request(belay_request_new(BELAY_LOCK));
-  for (const std::string& name : options_.names) {
-    belay_request_add_name(request.get(), name.data(), static_cast<std::int64_t>(name.size()));
-  }
+  const Request request = request_of(options_);
   const std::int64_t waited_ms = now_ms() - started_ms_;
   const std::int64_t wait_ms =
       options_.wait_ms < 0 ? -1 : std::max<std::int64_t>(0, options_.wait_ms - waited_ms);
