@@ -230,7 +230,8 @@ BELAY_API int32_t belay_request_set_identity(belay_request* request, const char*
                                              int64_t identity_size);
 /* Set how many of a semaphore's `limit` permits to acquire. `permits` 1..2^31-1, 0: all that are
  * free, which only a try asks for (wait_ms 0). `limit`: agreed on at the first use and remembered
- * for a day after the last; another one answers LIMIT_DIFFERS. 0: as it is set, or NOT_FOUND.
+ * for a day after the last; another one answers LIMIT_DIFFERS (belay_semaphore_set_limit changes
+ * it). 0: as it is set, or NOT_FOUND.
  * Default: 1 permit, limit 0. A permit's fence orders grants; it does not exclude, as several hold
  * permits at once. Of semaphores only. */
 BELAY_API int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64_t limit);
@@ -324,6 +325,18 @@ BELAY_API int32_t belay_fenced_write(belay_client* client, const char* key, int6
                                      int64_t fence, int32_t argc, const char* const* argv,
                                      const int64_t* sizes, belay_event** result);
 
+/* Set how many permits a semaphore has, `limit` 1..2^31-1, whatever it had. More permits go to who
+ * waits, at once. Fewer take nothing back: whoever has a permit keeps it until it is released. OK;
+ * WRONG_TYPE where the name is another thing's; UNAVAILABLE. The event has BELAY_EVENT_LIMIT and
+ * BELAY_EVENT_AVAILABLE. */
+BELAY_API int32_t belay_semaphore_set_limit(belay_client* client, const char* name,
+                                            int64_t name_size, int64_t limit, belay_event** why);
+/* Ask how many permits of a semaphore are free, 0 also where more are in use than its limit is by
+ * now. Returns that, or minus NOT_FOUND where no limit is set, WRONG_TYPE, UNAVAILABLE. The event
+ * has BELAY_EVENT_AVAILABLE and BELAY_EVENT_LIMIT. Somebody else may be the first to take them. */
+BELAY_API BELAY_MUST_USE int64_t belay_semaphore_available(belay_client* client, const char* name,
+                                                           int64_t name_size, belay_event** why);
+
 /* Set a countdown latch, which opens when its count has come down to 0, and stays open until it is
  * set again or `ttl_ms` has passed. `count`: 1..10^9. `ttl_ms`: for how long the latch stands from
  * now, 100..2592000000 (30 days); 0: for ever. Each time that it is set is a generation of its own,
@@ -372,6 +385,13 @@ BELAY_API int32_t belay_submit_list(belay_client* client, int64_t tag, const cha
 BELAY_API int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
                                             int64_t key_size, int64_t fence, int32_t argc,
                                             const char* const* argv, const int64_t* sizes);
+/* As belay_semaphore_set_limit; BELAY_EVENT_SEMAPHORE_LIMIT_SET. */
+BELAY_API int32_t belay_submit_semaphore_set_limit(belay_client* client, int64_t tag,
+                                                   const char* name, int64_t name_size,
+                                                   int64_t limit);
+/* As belay_semaphore_available; BELAY_EVENT_SEMAPHORE_AVAILABLE. */
+BELAY_API int32_t belay_submit_semaphore_available(belay_client* client, int64_t tag,
+                                                   const char* name, int64_t name_size);
 /* As belay_latch_set; BELAY_EVENT_LATCH_SET. */
 BELAY_API int32_t belay_submit_latch_set(belay_client* client, int64_t tag, const char* name,
                                          int64_t name_size, int64_t count, int64_t ttl_ms);
@@ -430,6 +450,8 @@ enum belay_event_kind {
   BELAY_EVENT_LATCH_COUNTED_DOWN = 11,
   BELAY_EVENT_LATCH_COUNT = 12,
   BELAY_EVENT_DOWNGRADED = 13,
+  BELAY_EVENT_SEMAPHORE_LIMIT_SET = 14,
+  BELAY_EVENT_SEMAPHORE_AVAILABLE = 15,
   BELAY_EVENT_LOST = 20, /* once per hold, tag 0: it is not ours any more */
   BELAY_EVENT_AT_RISK =
       21, /* tag 0: less than a third of the lease is left and renewal fails or has stopped */
@@ -460,8 +482,10 @@ BELAY_API int64_t belay_event_in_doubt_ms(const belay_event* event);
 BELAY_API const char* belay_event_message(const belay_event* event);
 
 enum belay_event_field {
-  BELAY_EVENT_COUNT = 1,     /* of a latch: what is left to be counted down */
-  BELAY_EVENT_GENERATION = 2 /* of a latch */
+  BELAY_EVENT_COUNT = 1,      /* of a latch: what is left to be counted down */
+  BELAY_EVENT_GENERATION = 2, /* of a latch */
+  BELAY_EVENT_AVAILABLE = 3,  /* of a semaphore: how many permits are free */
+  BELAY_EVENT_LIMIT = 4       /* of a semaphore */
 };
 
 /* A number that the event tells (enum belay_event_field); 0 where it has none. */

@@ -1,6 +1,7 @@
 // The client of the C API: check, convert, call.
 #include "api/handles.h"
 #include "primitive/guard.h"
+#include "primitive/limit.h"
 #include "primitive/queries.h"
 
 namespace {
@@ -212,6 +213,18 @@ Client::Submission write_of(belay_client* client, const belay::FencedWrite& writ
   };
 }
 
+Client::Submission limit_of(belay_client* client, std::string_view name, std::int64_t limit) {
+  return [=](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.query(tag, belay::limit_query(client->rep->semaphore(), name, limit), now);
+  };
+}
+
+Client::Submission available_of(belay_client* client, std::string_view name) {
+  return [=](Engine& engine, std::int64_t tag, Micros now) {
+    return engine.query(tag, belay::available_query(client->rep->semaphore(), name), now);
+  };
+}
+
 Client::Submission latch_setting_of(belay_client* client, std::string_view name, std::int64_t count,
                                     std::int64_t ttl_ms) {
   return [=](Engine& engine, std::int64_t tag, Micros now) {
@@ -250,6 +263,10 @@ Status checked_listing(const char* pattern, std::int64_t limit) {
     return Status(BELAY_INVALID_ARGUMENT, "the pattern was NULL");
   }
   return belay::checked_range("limit", limit, 1, 1'000'000);
+}
+
+Status checked_limit(const belay::Result<std::string_view>& name, std::int64_t limit) {
+  return name.ok() ? belay::checked_range("limit", limit, 1, belay::kMostPermits) : name.status;
 }
 
 Status checked_latch(const belay::Result<std::string_view>& name, const char* what,
@@ -411,6 +428,19 @@ int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_si
   return call(client, checked.status, result, write_of(client, checked.value));
 }
 
+int32_t belay_semaphore_set_limit(belay_client* client, const char* name, int64_t name_size,
+                                  int64_t limit, belay_event** why) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return call(client, checked_limit(checked, limit), why, limit_of(client, checked.value, limit));
+}
+
+int64_t belay_semaphore_available(belay_client* client, const char* name, int64_t name_size,
+                                  belay_event** why) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return call_for(&Event::available, client, checked.status, why,
+                  available_of(client, checked.value));
+}
+
 int64_t belay_latch_set(belay_client* client, const char* name, int64_t name_size, int64_t count,
                         int64_t ttl_ms, belay_event** why) {
   const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
@@ -483,6 +513,18 @@ int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char*
   const belay::Result<belay::FencedWrite> checked =
       checked_write(key, key_size, fence, argc, argv, sizes);
   return submit(client, tag, checked.status, write_of(client, checked.value));
+}
+
+int32_t belay_submit_semaphore_set_limit(belay_client* client, int64_t tag, const char* name,
+                                         int64_t name_size, int64_t limit) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return submit(client, tag, checked_limit(checked, limit), limit_of(client, checked.value, limit));
+}
+
+int32_t belay_submit_semaphore_available(belay_client* client, int64_t tag, const char* name,
+                                         int64_t name_size) {
+  const belay::Result<std::string_view> checked = belay::checked_name(name, name_size);
+  return submit(client, tag, checked.status, available_of(client, checked.value));
 }
 
 int32_t belay_submit_latch_set(belay_client* client, int64_t tag, const char* name,

@@ -63,6 +63,10 @@ int64_t belay_event_int(const belay_event* event, int32_t field) {
       return event->rep.count;
     case BELAY_EVENT_GENERATION:
       return event->rep.generation;
+    case BELAY_EVENT_AVAILABLE:
+      return event->rep.available;
+    case BELAY_EVENT_LIMIT:
+      return event->rep.limit;
     default:
       return 0;
   }

@@ -40,6 +40,9 @@ struct belay_client {
 
 namespace belay {
 
+// Of a semaphore.
+inline constexpr std::int64_t kMostPermits = 0x7FFFFFFF;
+
 // Bytes with their size, or -1 where NUL ends them; or why they are none.
 Result<std::string_view> checked_bytes(const std::string& what, const char* bytes,
                                        std::int64_t size);

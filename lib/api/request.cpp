@@ -7,7 +7,6 @@ namespace {
 
 using belay::Status;
 
-constexpr std::int64_t kMostPermits = 0x7FFFFFFF;
 constexpr std::size_t kMaxIdentity = 256;
 constexpr std::int64_t kMaxLockDelayMs = 60'000;
 
@@ -122,10 +121,11 @@ int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64
   return set(request, "permits", [&] {
     Status status = fits(*request, belay::Kind::kSemaphore, "permits");
     if (status.ok()) {
-      status = belay::checked_range("limit", limit, 0, kMostPermits);
+      status = belay::checked_range("limit", limit, 0, belay::kMostPermits);
     }
     if (status.ok()) {
-      status = belay::checked_range("permits", permits, 0, limit == 0 ? kMostPermits : limit);
+      status =
+          belay::checked_range("permits", permits, 0, limit == 0 ? belay::kMostPermits : limit);
     }
     if (status.ok()) {
       request->request.want.permits = permits;

@@ -71,6 +71,8 @@ class Client final : public LinkEvents, public EngineEvents {
 
   const Names& names() const { return lock_; }
 
+  const HeldPrimitive& semaphore() const { return semaphore_; }
+
   const LatchPrimitive& latch() const { return latch_; }
 
   RequestNumber next_request() { return {++last_request_}; }

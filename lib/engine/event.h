@@ -39,6 +39,8 @@ struct Event {
   std::string text;             // what a fenced write's command replied
   std::int64_t count = 0;       // of a latch
   std::int64_t generation = 0;  // of a latch
+  std::int64_t available = 0;   // of a semaphore
+  std::int64_t limit = 0;       // of a semaphore
   std::vector<Member> members;
   std::int64_t member_total = 0;
 };

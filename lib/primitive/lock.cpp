@@ -216,6 +216,13 @@ Command HeldPrimitive::force(const Resource& resource, std::int64_t fence,
   return {0, &scripts::kBreak, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
 }
 
+Command HeldPrimitive::limit(const Resource& resource, std::int64_t limit,
+                             std::int64_t highest_fence) const {
+  Packer packed;
+  packed.number(limit).number(highest_fence);
+  return {0, &scripts::kLimit, resource.keys, {packed.take(), me_.inbox_prefix()}};
+}
+
 std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {
   Unpacker fields(reply.text());
   AcquireAnswer answer;

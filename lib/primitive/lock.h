@@ -48,6 +48,9 @@ class HeldPrimitive final : public Primitive, public Names {
   [[nodiscard]] Command inspect(const Resource& resource) const override;
   [[nodiscard]] Command force(const Resource& resource, std::int64_t fence,
                               std::int64_t highest_fence) const override;
+  // Of a semaphore. 0: only asks for it.
+  [[nodiscard]] Command limit(const Resource& resource, std::int64_t limit,
+                              std::int64_t highest_fence) const;
   [[nodiscard]] std::optional<AcquireAnswer> read_acquire(Reply reply) const override;
   [[nodiscard]] std::optional<LeaveAnswer> read_leave(Reply reply) const override;
   [[nodiscard]] std::optional<RenewAnswers> read_renew(Reply reply) const override;

@@ -4,8 +4,7 @@
 -- KEYS  record, fence, queue, waiters, ends
 -- ARGV  1 packed: limit (0 = only look), highest fence seen   2 prefix of inboxes
 -- Replies, packed, code and server time first:
---   1 ok   6 more (as ok, but call again at once: waiters are still to be served): limit before (0 = none was set), limit,
---          permits in use, how many wait
+--   1 ok   6 more (as ok, but call again at once: waiters are still to be served): limit, permits in use
 --   8 missing (looked for a limit that is not set)
 -- Messages: grant and next to waiters.
 local OK, MORE, MISSING = 1, 6, 8
@@ -27,10 +26,8 @@ end
 
 check_types(KEYS, 1)
 local hand = { highest = highest_fence(KEYS, 1, highest), members = members(KEYS, 1, ts) }
-local before = 0
 if record then
   hand.joint = hand.members.read(record)
-  before = hand.joint.limit
   if limit > 0 then
     hand.members.set_limit(hand.joint, limit)
   end
@@ -39,4 +36,4 @@ else
   hand.joint = hand.members.begin(0, '', limit)
 end
 local code = serve(KEYS, 1, inbox, ts, hand) == 'more' and MORE or OK
-return struct.pack('<Bddddd', code, ts, before, hand.joint.limit, hand.joint.used, redis.call('ZCARD', KEYS[3]))
+return struct.pack('<Bddd', code, ts, hand.joint.limit, hand.joint.used)

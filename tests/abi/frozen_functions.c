@@ -57,6 +57,10 @@ int32_t belay_list(belay_client* client, const char* pattern, int64_t limit, bel
 int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_size, int64_t fence,
                            int32_t argc, const char* const* argv, const int64_t* sizes,
                            belay_event** result);
+int32_t belay_semaphore_set_limit(belay_client* client, const char* name, int64_t name_size,
+                                  int64_t limit, belay_event** why);
+int64_t belay_semaphore_available(belay_client* client, const char* name, int64_t name_size,
+                                  belay_event** why);
 int64_t belay_latch_set(belay_client* client, const char* name, int64_t name_size, int64_t count,
                         int64_t ttl_ms, belay_event** why);
 int64_t belay_latch_count_down(belay_client* client, const char* name, int64_t name_size, int64_t n,
@@ -77,6 +81,10 @@ int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern
 int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
                                   int64_t key_size, int64_t fence, int32_t argc,
                                   const char* const* argv, const int64_t* sizes);
+int32_t belay_submit_semaphore_set_limit(belay_client* client, int64_t tag, const char* name,
+                                         int64_t name_size, int64_t limit);
+int32_t belay_submit_semaphore_available(belay_client* client, int64_t tag, const char* name,
+                                         int64_t name_size);
 int32_t belay_submit_latch_set(belay_client* client, int64_t tag, const char* name,
                                int64_t name_size, int64_t count, int64_t ttl_ms);
 int32_t belay_submit_latch_count_down(belay_client* client, int64_t tag, const char* name,

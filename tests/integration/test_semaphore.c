@@ -72,6 +72,85 @@ static void test_limit(Server* server) {
   free_clients(clients, 2);
 }
 
+// What is free of "s" and out of how many.
+static void check_free(belay_client* client, int64_t available, int64_t limit) {
+  belay_event* event = NULL;
+  CHECK_INT(available, belay_semaphore_available(client, "s", -1, &event));
+  CHECK_INT(BELAY_EVENT_SEMAPHORE_AVAILABLE, belay_event_kind(event));
+  CHECK_INT(available, belay_event_int(event, BELAY_EVENT_AVAILABLE));
+  CHECK_INT(limit, belay_event_int(event, BELAY_EVENT_LIMIT));
+  belay_event_free(event);
+}
+
+static void test_set_limit(Server* server) {
+  belay_client* clients[2];
+  make_clients(server, clients, 2);
+  belay_event* event = NULL;
+  REFUSED(BELAY_NOT_FOUND, belay_semaphore_available(clients[0], "s", -1, &event));
+  CHECK_TEXT("'s'", belay_event_message(event));
+  belay_event_free(event);
+  CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(clients[0], "s", -1, 2, NULL));
+  check_free(clients[1], 2, 2);
+  REFUSED(BELAY_LIMIT_DIFFERS, TRY(clients[1], 1, 3));
+  const int64_t hold = GRANTED(TRY(clients[0], 2, 2));
+  check_free(clients[1], 0, 2);
+  CHECK_STATUS(BELAY_OK, SUBMIT_PERMITS(clients[1], 1, 2, 0));
+  EVENTUALLY(waiters_of(clients[0], "s") == 1);
+
+  CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(clients[0], "s", -1, 5, &event));
+  CHECK_INT(BELAY_EVENT_SEMAPHORE_LIMIT_SET, belay_event_kind(event));
+  CHECK_INT(5, belay_event_int(event, BELAY_EVENT_LIMIT));
+  CHECK_INT(1, belay_event_int(event, BELAY_EVENT_AVAILABLE));
+  belay_event_free(event);
+  const int64_t other = take_soon(clients[1], 1, 2);
+  check_free(clients[1], 1, 5);
+
+  CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(clients[1], "s", -1, 1, NULL));
+  check_free(clients[0], 0, 1);
+  CHECK_STATUS(BELAY_OK, belay_verify(clients[0], hold, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(clients[0], hold));
+  check_free(clients[0], 0, 1);
+  REFUSED(BELAY_BUSY, TRY(clients[0], 1, 0));
+  CHECK_STATUS(BELAY_OK, belay_release(clients[1], other));
+  check_free(clients[0], 1, 1);
+  GRANTED(TRY(clients[0], 1, 1));
+  free_clients(clients, 2);
+}
+
+static void test_set_limit_async(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  CHECK_STATUS(BELAY_OK, belay_submit_semaphore_available(client, 1, "s", -1));
+  CHECK_STATUS(BELAY_OK, belay_submit_semaphore_set_limit(client, 2, "s", -1, 4));
+  CHECK_STATUS(BELAY_OK, belay_submit_semaphore_available(client, 3, "s", -1));
+  TAKE(client, BELAY_EVENT_SEMAPHORE_AVAILABLE, 1, BELAY_NOT_FOUND);
+  TAKE(client, BELAY_EVENT_SEMAPHORE_LIMIT_SET, 2, BELAY_OK);
+  belay_event* event = EVENT(client, BELAY_EVENT_SEMAPHORE_AVAILABLE, 3, BELAY_OK);
+  CHECK_INT(4, belay_event_int(event, BELAY_EVENT_AVAILABLE));
+  belay_event_free(event);
+  belay_client_free(client);
+}
+
+static void test_set_limit_misuse(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  const int32_t wrong = BELAY_INVALID_ARGUMENT;
+  CHECK_STATUS(wrong, belay_semaphore_set_limit(client, "s", -1, 0, NULL));
+  CHECK_TEXT("limit was 0", belay_last_error());
+  CHECK_STATUS(wrong, belay_semaphore_set_limit(client, "s", -1, -1, NULL));
+  CHECK_STATUS(wrong, belay_semaphore_set_limit(client, "s", -1, INT64_C(1) << 31, NULL));
+  CHECK_STATUS(wrong, belay_semaphore_set_limit(client, "", -1, 1, NULL));
+  CHECK_STATUS(wrong, belay_semaphore_set_limit(NULL, "s", -1, 1, NULL));
+  REFUSED(wrong, belay_semaphore_available(client, NULL, -1, NULL));
+  CHECK_STATUS(wrong, belay_submit_semaphore_set_limit(client, 1, "s", -1, 0));
+  CHECK_STATUS(wrong, belay_submit_semaphore_available(client, 0, "s", -1));
+  CHECK(belay_next(client, 0) == NULL);
+  CHECK_TEXT("0", server_ask(server, "DBSIZE", NULL));
+  GRANTED(belay_lock(client, "s", -1, 0, NULL));
+  CHECK_STATUS(BELAY_WRONG_TYPE, belay_semaphore_set_limit(client, "s", -1, 1, NULL));
+  CHECK_TEXT("holds a lock, not a semaphore", belay_last_error());
+  REFUSED(BELAY_WRONG_TYPE, belay_semaphore_available(client, "s", -1, NULL));
+  belay_client_free(client);
+}
+
 static void test_arguments(Server* server) {
   belay_request* lock = belay_request_new(BELAY_LOCK);
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_permits(lock, 1, 1));
@@ -494,6 +573,10 @@ static void test_shutdown(Server* server) {
 
 const Test semaphore_tests[] = {
     {"A semaphore's limit is agreed on at its first use", test_limit},
+    {"A limit that is raised serves who waits, one that is lowered takes nothing back",
+     test_set_limit},
+    {"A limit is set, and asked for, in the order of submission", test_set_limit_async},
+    {"A limit that cannot be is refused and changes nothing", test_set_limit_misuse},
     {"Permits are checked before they are asked for", test_arguments},
     {"A semaphore is no lock, and a lock no semaphore, and the error says so", test_wrong_type},
     {"As many permits are out as the limit says, and a release brings them back", test_permits},

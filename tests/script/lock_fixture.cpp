@@ -312,10 +312,8 @@ Limited LockTest::set_limit(std::int64_t limit) {
   result.code = code_name(reply, {"ok", "", "", "", "", "more", "", "missing"});
   if (result.code == "ok" || result.code == "more") {
     Unpacker in(std::string_view(reply.text).substr(9));
-    result.before = in.number();
     result.limit = in.number();
     result.used = in.number();
-    result.waiting = in.number();
     EXPECT_TRUE(in.complete() && in.rest().empty()) << reply.canonical();
   }
   return result;

@@ -170,10 +170,8 @@ struct Inspected {
 
 struct Limited {
   std::string code;  // ok, more, missing, or the code of an error
-  std::int64_t before = 0;
   std::int64_t limit = 0;
   std::int64_t used = 0;
-  std::int64_t waiting = 0;
 };
 
 // A message to an inbox. `kind` is grant, next, waits, broken, settled or passed.
