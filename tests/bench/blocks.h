@@ -16,6 +16,9 @@ void run_commands(const Plan& plan, Report& report);
 // block_local.cpp
 void run_local16(const Plan& plan, Report& report);
 void run_reentry(const Plan& plan, Report& report);
+// block_kinds.cpp
+void run_kinds(const Plan& plan, Report& report);
+void run_readers16(const Plan& plan, Report& report);
 // block_server.cpp
 void run_server(const Plan& plan, Report& report);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "blocks.h"
+#include "target.h"
 
 namespace {
 
@@ -20,7 +21,8 @@ using belay::bench::Server;
 constexpr const char* kUsage =
     "usage: belay_bench [--quick] [--rounds N] [--slice-ms N] [--server PROGRAM] [--side NAME] "
     "[block...]\n"
-    "blocks: pair threads64 flight64 handoff commands local16 reentry server (default: all)\n"
+    "blocks: pair threads64 flight64 handoff commands local16 reentry kinds readers16 server "
+    "(default: all)\n"
     "--side runs one side only, for profilers\n";
 
 struct Block {
@@ -29,10 +31,11 @@ struct Block {
 };
 
 constexpr Block kBlocks[] = {
-    {"pair", belay::bench::run_pair},         {"threads64", belay::bench::run_threads64},
-    {"flight64", belay::bench::run_flight64}, {"handoff", belay::bench::run_handoff},
-    {"commands", belay::bench::run_commands}, {"local16", belay::bench::run_local16},
-    {"reentry", belay::bench::run_reentry},   {"server", belay::bench::run_server}};
+    {"pair", belay::bench::run_pair},           {"threads64", belay::bench::run_threads64},
+    {"flight64", belay::bench::run_flight64},   {"handoff", belay::bench::run_handoff},
+    {"commands", belay::bench::run_commands},   {"local16", belay::bench::run_local16},
+    {"reentry", belay::bench::run_reentry},     {"kinds", belay::bench::run_kinds},
+    {"readers16", belay::bench::run_readers16}, {"server", belay::bench::run_server}};
 
 struct Arguments {
   bool quick = false;
@@ -126,5 +129,7 @@ int main(int argc, char** argv) {
     }
   }
   report.summary();
+  std::printf("holds lost, as the machine stood still: %lld\n",
+              static_cast<long long>(belay::bench::Target::lost()));
   return 0;
 }

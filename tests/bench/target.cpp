@@ -1,11 +1,18 @@
 #include "target.h"
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 
 #include "server.h"
 
 namespace belay::bench {
+
+namespace {
+
+std::atomic<std::int64_t> lost_holds{0};
+
+}  // namespace
 
 void expect_ok(std::int32_t status, const char* what) {
   if (status != BELAY_OK) {
@@ -44,7 +51,16 @@ std::int64_t Target::lock(const char* name) {
 }
 
 void Target::release(std::int64_t hold) {
-  expect_ok(belay_release(client_, hold), "belay_release");
+  const std::int32_t status = belay_release(client_, hold);
+  if (status == BELAY_LOST) {
+    lost_holds.fetch_add(1);
+  } else {
+    expect_ok(status, "belay_release");
+  }
+}
+
+std::int64_t Target::lost() {
+  return lost_holds.load();
 }
 
 Request::Request(const char* name, std::int64_t owner) : request_(belay_request_new(BELAY_LOCK)) {

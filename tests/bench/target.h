@@ -17,7 +17,11 @@ class Target {
   Target& operator=(const Target&) = delete;
 
   std::int64_t lock(const char* name);
+  // A hold that was lost is counted: a machine that stands still for as long as a grant lasts loses
+  // one.
   void release(std::int64_t hold);
+  // Of all targets of this process.
+  static std::int64_t lost();
 
   belay_client* get() { return client_; }
 
