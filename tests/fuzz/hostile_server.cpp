@@ -55,8 +55,10 @@ std::string HostileServer::answer(const Argv& command) {
       return other_type();
     case 5: {  // another command's
       const Script* script = input_.any_of<const Script*>(
-          {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect});
-      return reply_of({"EVALSHA", std::string(script->sha1), "4", "r", "f", "q", "w", ""}, true);
+          {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
+           &scripts::kLatchAwait, &scripts::kLimit, &scripts::kBreak});
+      return reply_of({"EVALSHA", std::string(script->sha1), "5", "r", "f", "q", "w", "e", "", ""},
+                      true);
     }
     case 6:
       return bulk(input_.bytes());
@@ -70,54 +72,134 @@ std::string HostileServer::number(double truth, bool lie) {
   return packed(lie && input_.flag() ? input_.real() : truth);
 }
 
-std::string HostileServer::packed_answer(const Argv& command, bool lie) {
+// As acquire.lua has it, from its code on.
+std::string HostileServer::acquired(bool lie) {
   const auto ts = static_cast<double>(time_);
-  const auto code = static_cast<char>(lie ? input_.below(8) : 1 + input_.below(3));
-  std::string text(1, code);
+  const auto code = lie ? input_.below(11) : 1 + input_.below(3);
+  std::string text(1, static_cast<char>(code));
   text += number(ts, lie);
-  if (calls(command, scripts::kRenew)) {
-    text = number(ts, lie);
-    const std::size_t claims = command.size() < 5 ? 0 : (command.size() - 5) / 5;
-    for (std::size_t i = 0; i < claims; ++i) {
-      text.push_back(static_cast<char>(lie ? input_.below(5) : 1));
-      text += number(ts + 100, lie);
-      text.push_back(static_cast<char>(lie ? input_.byte() : 0));
-    }
-  } else if (calls(command, scripts::kAcquire) && code == 1) {
+  if (code == 1) {
     text += number(ts, lie) + number(ts + 8, lie);
     text.push_back(static_cast<char>(input_.below(2)));
-  } else if (calls(command, scripts::kAcquire) && code == 2) {
+    text += number(1, lie);
+  } else if (code == 2) {
     text += number(0, lie) + number(50'000, lie) + number(ts, lie) + number(ts, lie);
     text += number(input_.flag() ? 100'000 : 0, lie);
-  } else if (calls(command, scripts::kAcquire) && code == 3) {
+  } else if (code == 3) {
     text += number(1'000'000, lie);
-  } else if (calls(command, scripts::kLeave)) {
-    text += number(input_.flag() ? 100'000 : 0, lie);
+  } else if (code == 9) {
+    text += number(3, lie);
   }
   return text;
 }
 
-// Server time, a record or none, then waiters, or whether there is more to do.
-std::string HostileServer::inspection(bool lie) {
-  const auto ts = static_cast<double>(time_);
-  std::string record;
-  if (input_.flag()) {
-    record = std::string("\1\1\0", 3) + std::string(22, 'c') + number(1, lie) + number(ts, lie) +
-             number(ts, lie) + number(ts + 8, lie) + number(ts + 1e6, lie) + std::string(34, '\1') +
-             "17 host label";
+// As latch_await.lua has it.
+std::string HostileServer::awaited(bool lie) {
+  const auto code = lie ? input_.below(10) : input_.any_of<std::size_t>({7, 2, 3, 8});
+  std::string text(1, static_cast<char>(code));
+  text += number(static_cast<double>(time_), lie);
+  if (code == 2) {
+    text += number(0, lie) + number(0, lie) + number(1, lie) + number(1, lie) + number(2, lie);
+  } else if (code == 3) {
+    text += number(1'000'000, lie) + number(1, lie) + number(2, lie);
+  } else if (code == 7) {
+    text += number(1, lie);
   }
+  return text;
+}
+
+std::string HostileServer::renewed(const Argv& command, bool lie) {
+  constexpr std::size_t kAClaim = 6;  // five keys and a request
+  const auto ts = static_cast<double>(time_);
+  std::string text = number(ts, lie);
+  const std::size_t claims = command.size() < 5 ? 0 : (command.size() - 5) / kAClaim;
+  for (std::size_t i = 0; i < claims; ++i) {
+    text.push_back(static_cast<char>(lie ? input_.below(5) : 1));
+    text += number(ts + 100, lie);
+    text.push_back(static_cast<char>(lie ? input_.byte() : 0));
+  }
+  return text;
+}
+
+std::string HostileServer::packed_answer(const Argv& command, bool lie) {
+  if (calls(command, scripts::kAcquire)) {
+    return acquired(lie);
+  }
+  if (calls(command, scripts::kLatchAwait)) {
+    return awaited(lie);
+  }
+  if (calls(command, scripts::kRenew)) {
+    return renewed(command, lie);
+  }
+  std::string text(1, static_cast<char>(lie ? input_.below(10) : 1));
+  text += number(static_cast<double>(time_), lie);
+  if (calls(command, scripts::kLeave)) {
+    text += number(input_.flag() ? 100'000 : 0, lie);
+  } else if (calls(command, scripts::kLatchLeave)) {
+    text[0] = lie ? text[0] : '\2';
+  } else {  // setting a latch or a limit, and counting down
+    text += number(3, lie) + number(2, lie);
+  }
+  return text;
+}
+
+// Of a lock's one holder, of readers, or of a latch.
+std::string HostileServer::record(bool lie) {
+  const auto ts = static_cast<double>(time_);
+  const std::string nobody(30, '\0');
+  const std::size_t kind = input_.below(4);
+  if (kind == 0) {
+    return "";
+  }
+  if (kind == 3) {
+    return std::string("\1\3\0", 3) + number(2, lie) + number(1, lie) + number(1, lie) +
+           number(0, lie) + std::string(30, 'c') + "17 host label";
+  }
+  const std::string claim = kind == 1 ? std::string(22, 'c') + number(1, lie) : nobody;
+  return std::string("\1\1\0", 3) + claim + number(ts, lie) + number(ts, lie) +
+         number(ts + 8, lie) + number(ts + 1e6, lie) + std::string(4, '\1') + nobody +
+         number(0, lie) + (kind == 1 ? "17 host label" : number(1, lie) + number(0, lie) + "r");
+}
+
+// Who, when and what of each.
+void HostileServer::add_members(std::size_t count, bool lie, std::string* bytes) {
+  RespWriter reply(*bytes, RespWriter::Protocol::kResp3);
+  for (std::size_t i = 0; i < count; ++i) {
+    reply.bulk(lie ? input_.bytes() : "somebody");
+    reply.bulk(std::to_string(lie ? input_.integer() : time_));
+    reply.bulk(lie ? input_.bytes() : std::string(52, '\0') + "17 host label");
+  }
+}
+
+// As inspect.lua has it: server time, a record or none, the numbers of waiters, of members, and of
+// waiters that follow; then those, and the members.
+std::string HostileServer::inspection(bool lie) {
   const std::size_t waiters = input_.below(3);
+  const std::size_t members = input_.below(3);
+  const std::string what = record(lie);
   std::string bytes;
   RespWriter reply(bytes, RespWriter::Protocol::kResp3);
-  reply.array(3 + 3 * waiters);
-  reply.bulk(number(ts, lie));
-  reply.bulk(record.substr(0, lie ? input_.byte() : record.size()));
-  reply.integer(lie ? input_.integer() : static_cast<std::int64_t>(waiters));
-  for (std::size_t i = 0; i < waiters; ++i) {
-    reply.bulk(lie ? input_.bytes() : "waiter");
-    reply.bulk(std::to_string(lie ? input_.integer() : time_));
-    reply.bulk(lie ? input_.bytes() : packed(1) + packed(100) + "17 host label");
+  reply.array(5 + 3 * (waiters + members));
+  reply.bulk(number(static_cast<double>(time_), lie));
+  reply.bulk(what.substr(0, lie ? input_.byte() : what.size()));
+  for (const std::size_t count : {waiters, members, waiters}) {
+    reply.integer(lie ? input_.integer() : static_cast<std::int64_t>(count));
   }
+  add_members(waiters + members, lie, &bytes);
+  return bytes;
+}
+
+// As break.lua has it: server time, a record or none, whether there is more to do; then members.
+std::string HostileServer::broken(bool lie) {
+  const std::size_t members = input_.below(3);
+  const std::string what = record(lie);
+  std::string bytes;
+  RespWriter reply(bytes, RespWriter::Protocol::kResp3);
+  reply.array(3 + 3 * members);
+  reply.bulk(number(static_cast<double>(time_), lie));
+  reply.bulk(what.substr(0, lie ? input_.byte() : what.size()));
+  reply.integer(lie ? input_.integer() : 0);
+  add_members(members, lie, &bytes);
   return bytes;
 }
 
@@ -173,8 +255,15 @@ std::string HostileServer::reply_of(const Argv& command, bool lie) {
   if (verb == "SCAN") {
     return scan(lie);
   }
-  if (calls(command, scripts::kInspect) || calls(command, scripts::kBreak)) {
+  if (calls(command, scripts::kInspect)) {
     return inspection(lie);
+  }
+  if (calls(command, scripts::kBreak)) {
+    return broken(lie);
+  }
+  if (calls(command, scripts::kGuard)) {
+    return "*3\r\n:" + std::to_string(lie ? input_.integer() : 1) + "\r\n" + bulk(number(1, lie)) +
+           (lie ? other_type() : "+OK\r\n");
   }
   if (verb == "EVAL" || verb == "EVALSHA") {
     return bulk(packed_answer(command, lie));
@@ -184,8 +273,9 @@ std::string HostileServer::reply_of(const Argv& command, bool lie) {
 
 std::string HostileServer::message(const std::string& record) {
   const auto ts = static_cast<double>(time_);
-  std::string text(1, static_cast<char>(input_.below(7)));
   const bool lie = input_.flag();
+  std::string text(1, static_cast<char>(input_.below(8)));
+  text.push_back(static_cast<char>(lie ? input_.below(5) : 1 + input_.below(3)));
   text += packed(lie ? input_.real() : static_cast<double>(input_.below(8))) + number(ts, lie);
   if (text[0] == 1) {
     text += number(ts, lie) + number(ts + 8, lie) + number(200'000, lie);
@@ -199,6 +289,9 @@ std::string HostileServer::message(const std::string& record) {
     text += record;
     text += input_.bytes();
     return text;
+  } else if (text[0] == 6) {
+    text += number(1, lie);
+    text.push_back(static_cast<char>(1 + input_.below(lie ? 4 : 2)));
   }
   return text + record;
 }

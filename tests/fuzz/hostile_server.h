@@ -30,8 +30,14 @@ class HostileServer {
  private:
   std::string reply_of(const Argv& command, bool lie);
   std::string packed_answer(const Argv& command, bool lie);
+  std::string acquired(bool lie);
+  std::string awaited(bool lie);
+  std::string renewed(const Argv& command, bool lie);
   std::string number(double truth, bool lie);
+  std::string record(bool lie);
   std::string inspection(bool lie);
+  std::string broken(bool lie);
+  void add_members(std::size_t count, bool lie, std::string* bytes);
   std::string hello(bool lie);
   std::string scan(bool lie);
   std::string message(const std::string& record);

@@ -1,7 +1,7 @@
-// A hostile server against the real node, engine and lock: whatever it sends, in answer or out of
-// the blue, while acquires, renewals, releases and questions are pending and time goes by. Each
-// submission has exactly one event, no hold is believed that the server has not granted, what is
-// not the protocol costs the connection, and every message can be read.
+// A hostile server against the real node, engine and primitives: whatever it sends, in answer or
+// out of the blue, while acquires, renewals, releases and questions are pending and time goes by.
+// Each submission has exactly one event, no hold is believed that the server has not granted, what
+// is not the protocol costs the connection, and every message can be read.
 #include <map>
 #include <memory>
 #include <set>
@@ -13,7 +13,10 @@
 #include "fuzz/input.h"
 #include "fuzz/require.h"
 #include "fuzz/witness.h"
+#include "primitive/guard.h"
 #include "primitive/keys.h"
+#include "primitive/latch.h"
+#include "primitive/limit.h"
 #include "primitive/lock.h"
 #include "primitive/queries.h"
 
@@ -51,6 +54,8 @@ class Session final : public EngineEvents {
   explicit Session(Input& input);
 
   void run();
+  // With a server in its right mind: what everything else builds on.
+  void run_sanely();
 
  private:
   void on_event(Event event) override;
@@ -58,6 +63,8 @@ class Session final : public EngineEvents {
   void step();
   void submit();
   void acquire();
+  void want_otherwise(AcquireRequest* request);
+  std::unique_ptr<Query> some_query(const std::string& name);
   void ask_about(std::int64_t tag, std::int64_t hold);
   void accepted(std::int64_t tag, const Status& status, const std::string& name);
   void answer();
@@ -79,6 +86,8 @@ class Session final : public EngineEvents {
   Config config_;
   const Identity identity_{"fuzzed-client---------", "belay:", "1 host label"};
   const HeldPrimitive lock_{Kind::kLock, identity_};
+  const HeldPrimitive semaphore_{Kind::kSemaphore, identity_};
+  const LatchPrimitive latch_{identity_, 10 * kSecond};
   FakeLink link_;
   Node node_;
   SingleRouter router_{node_};
@@ -92,6 +101,7 @@ class Session final : public EngineEvents {
   std::map<std::int64_t, std::string> pending_;  // names by tag
   std::vector<std::int64_t> holds_;
   std::set<std::int64_t> lost_;
+  Status last_;  // of a submission
   std::vector<std::string> records_;
   bool shut_down_ = false;
 };
@@ -99,7 +109,7 @@ class Session final : public EngineEvents {
 Session::Session(Input& input)
     : input_(input),
       node_(config_, identity_.inbox(), 1, link_),
-      engine_(config_, lock_, {&lock_}, router_, *this, 2),
+      engine_(config_, lock_, {&lock_, &semaphore_, &latch_}, router_, *this, 2),
       server_(input, identity_.inbox()) {
   config_.max_pending = 50;
   config_.watchdog_lease = input.any_of<Micros>({30 * kSecond, kSecond, 100 * kMillisecond});
@@ -130,10 +140,15 @@ void Session::on_event(Event event) {
       on_acquired(event);
     }
     pending_.erase(event.tag);
+    last_ = event.status;
   }
 }
 
 void Session::on_acquired(const Event& event) {
+  if (event.hold == 0) {
+    require(event.generation > 0, "who passes a latch knows which");
+    return;
+  }
   const std::string record = key_of(identity_.prefix, 'r', pending_.at(event.tag));
   require(event.fence >= 1 && event.fence <= kMaxId, "a fence stays within its range");
   require(witness_.granted(record, event.fence), "the server has granted what is believed");
@@ -170,20 +185,49 @@ void Session::acquire() {
   request.lease = input_.any_of<Micros>({0, 0, 100 * kMillisecond, 10 * kSecond, kLongestLease});
   request.max_hold = input_.any_of<Micros>({0, 0, kSecond});
   request.notify = true;
+  want_otherwise(&request);
   const Micros wait = input_.any_of<Micros>({kNever, 0, kSecond, 20 * kSecond});
   pending_[tag] = request.name;
   accepted(tag, engine_.acquire(tag, request, wait, now_), request.name);
 }
 
+// Of another kind than the exclusive lock.
+void Session::want_otherwise(AcquireRequest* request) {
+  switch (input_.below(8)) {
+    case 1:
+      request->want.group = kReaders;
+      break;
+    case 2:
+      request->want.group = std::string(1, kIdentityGroup) + "job";
+      break;
+    case 3:
+      request->primitive = &semaphore_;
+      request->want.limit = 3;
+      request->want.permits = input_.any_of<std::int64_t>({1, 2, 0});
+      break;
+    case 4:
+      request->primitive = &latch_;
+      break;
+    case 5:
+      request->want.lock_delay = kSecond;
+      break;
+    default:
+      break;
+  }
+}
+
 void Session::ask_about(std::int64_t tag, std::int64_t hold) {
   Status status;
-  switch (input_.below(4)) {
+  switch (input_.below(5)) {
     case 0:
     case 1:
       status = engine_.release(tag, hold, now_);
       break;
     case 2:
       status = engine_.verify(tag, hold, now_);
+      break;
+    case 3:
+      status = engine_.downgrade(tag, hold, kReaders, now_);
       break;
     default:
       status = engine_.extend(tag, hold, 10 * kSecond, now_);
@@ -202,33 +246,42 @@ void Session::submit() {
     case 1:
       ask_about(tag, hold);
       break;
-    case 2:
-      accepted(tag, engine_.query(tag, inspect_query(lock_, name), now_), name);
-      break;
-    case 3:
-      accepted(
-          tag,
-          engine_.query(tag, break_query(lock_, name, input_.any_of<std::int64_t>({0, 1})), now_),
-          name);
-      break;
-    case 4:
-      accepted(tag,
-               engine_.query(tag, list_query(lock_, input_.any_of<const char*>({"*", "[", "a"}), 2),
-                             now_),
-               name);
-      break;
-    case 5:
-      accepted(tag, engine_.query(tag, ping_query(), now_), name);
-      break;
     case 6:
       pending_.erase(tag);
       static_cast<void>(engine_.cancel(last_tag_ - input_.byte(), now_));
       break;
-    default:
+    case 7:
       pending_.erase(tag);
       static_cast<void>(input_.below(8) == 0 ? engine_.shutdown(now_)
                                              : engine_.abandon(hold, now_));
       break;
+    default:
+      accepted(tag, engine_.query(tag, some_query(name), now_), name);
+      break;
+  }
+}
+
+std::unique_ptr<Query> Session::some_query(const std::string& name) {
+  switch (input_.below(10)) {
+    case 0:
+    case 1:
+      return inspect_query(lock_, name);
+    case 2:
+    case 3:
+      return break_query(lock_, name, input_.any_of<std::int64_t>({0, 1}));
+    case 4:
+      return list_query(lock_, input_.any_of<const char*>({"*", "[", "a"}), 2);
+    case 5:
+      return input_.flag() ? available_query(semaphore_, name) : limit_query(semaphore_, name, 5);
+    case 6:
+      return latch_set_query(latch_, name, {last_tag_}, 2, input_.any_of<Micros>({0, kSecond}));
+    case 7:
+      return latch_count_down_query(latch_, name, {last_tag_}, 1);
+    case 8:
+      return input_.flag() ? latch_count_query(latch_, name)
+                           : fenced_write_query(identity_.prefix, {name, 1, {"SET", "x"}});
+    default:
+      return ping_query();
   }
 }
 
@@ -370,6 +423,21 @@ void Session::run() {
   finish();
 }
 
+void Session::run_sanely() {
+  server_.set_time(now_ + ahead_);
+  come_up();
+  acquire();
+  answer_truly();
+  require(pending_.empty() && last_.ok(), "what is granted is ours", last_.message);
+  submit();
+  answer_truly();
+  require(pending_.empty() && last_.ok(), "what is asked is answered", last_.message);
+  for (const std::int64_t hold : holds_) {
+    require(engine_.look(hold, now_).state == BELAY_HELD, "what is held stays so");
+  }
+  finish();
+}
+
 // Whatever the server did, shutting down takes no longer than it may.
 void Session::finish() {
   static_cast<void>(engine_.shutdown(now_));
@@ -385,6 +453,24 @@ void Session::finish() {
 
 }  // namespace
 }  // namespace belay::fuzz
+
+// The truth has to be understood, or lies would not be told from it: each kind of request is
+// granted, and each kind of question answered.
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+  constexpr std::uint8_t kKinds = 6;
+  constexpr std::uint8_t kQueries = 10;
+  constexpr std::uint8_t kLatch = 4;  // which leaves no hold to be chosen
+  for (std::uint8_t kind = 0; kind < kKinds; ++kind) {
+    for (std::uint8_t query = 0; query < kQueries; ++query) {
+      std::vector<std::uint8_t> bytes{0, 0, 0, 0, 0, 0, kind, 0, 0};
+      bytes.insert(bytes.end(), kind == kLatch ? 1 : kind == 3 ? 4 : 3, 0);
+      bytes.insert(bytes.end(), {2, query});
+      belay::fuzz::Input input(bytes.data(), bytes.size());
+      std::make_unique<belay::fuzz::Session>(input)->run_sanely();
+    }
+  }
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   belay::fuzz::Input input(data, size);

@@ -63,7 +63,7 @@ bool Witness::granted(const std::string& record, std::int64_t fence) const {
 }
 
 void Witness::note_acquire(const Argv& command, std::string_view reply) {
-  constexpr std::size_t kSize = kCode + 3 * kNumber + 1;
+  constexpr std::size_t kSize = kCode + 3 * kNumber + 1 + kNumber;
   if (reply.size() >= kSize && reply[0] == static_cast<char>(AcquireCode::kGranted)) {
     grants_.push_back({command[kFirstKey], number_at(reply, kCode + kNumber),
                        number_at(reply, kCode + 2 * kNumber)});
@@ -72,7 +72,7 @@ void Witness::note_acquire(const Argv& command, std::string_view reply) {
 
 // More fences for what is ours.
 void Witness::note_renewal(const Argv& command, std::string_view reply) {
-  constexpr std::size_t kKeys = 4;
+  constexpr std::size_t kKeys = 5;
   constexpr std::size_t kSize = kCode + kNumber + 1;
   constexpr std::size_t kFence = 38;  // behind the claim and the lease
   const std::size_t claims = (command.size() - kFirstKey - 2) / (kKeys + 1);
@@ -110,7 +110,7 @@ void Witness::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros se
 }
 
 void Witness::on_node_message(Node& node, std::string_view payload, Micros now) {
-  constexpr std::size_t kFence = kCode + 2 * kNumber;  // behind epoch and time
+  constexpr std::size_t kFence = 2 * kCode + 2 * kNumber;  // behind kinds, epoch and time
   constexpr std::size_t kSize = kFence + 3 * kNumber + 1;
   if (payload.size() >= kSize && payload[0] == static_cast<char>(MessageKind::kGrant)) {
     grants_.push_back({std::string(payload.substr(kSize)), number_at(payload, kFence),
