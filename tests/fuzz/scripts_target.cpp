@@ -102,11 +102,14 @@ class Calls {
   std::string group() { return lies() ? std::string(input_.bytes()) : input_.flag() ? "r" : ""; }
 
   void put_record();
+  void put_latch();
   void put_member();
   void put_waiter();
   void put_foreign();
   void listen();
   Argv arguments_of(const Script& script, std::size_t* resources);
+  Argv renewals(std::size_t* resources);
+  Argv arguments_of_latch(const Script& script);
   void call();
   void check(const Script& script, const Answer& answer);
 
@@ -164,6 +167,18 @@ void Calls::put_record() {
   } else {
     record += "17 host label";
   }
+  if (lies()) {
+    record.resize(std::min<std::size_t>(record.size(), input_.byte()));
+  }
+  execute({"SET", keys_[0], record});
+}
+
+void Calls::put_latch() {
+  const auto ts = static_cast<double>(now_);
+  const double until = input_.flag() ? 0 : ts + 1e6 * (static_cast<double>(input_.below(64)) - 5);
+  std::string record = std::string("\1\3\0", 3) +
+                       packed(number(static_cast<double>(input_.below(4)))) + packed(number(ts)) +
+                       packed(number(ts)) + packed(number(until)) + claim() + "17 host label";
   if (lies()) {
     record.resize(std::min<std::size_t>(record.size(), input_.byte()));
   }
@@ -258,7 +273,15 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
   if (&script == &scripts::kLimit) {
     return {packed(number(static_cast<double>(input_.below(5)))) + packed(number(ts)), inbox};
   }
-  Argv args{inbox, packed(number(ts))};
+  if (&script == &scripts::kRenew) {
+    return renewals(resources);
+  }
+  return arguments_of_latch(script);
+}
+
+Argv Calls::renewals(std::size_t* resources) {
+  const auto ts = static_cast<double>(now_);
+  Argv args{"belay:in:", packed(number(ts))};
   *resources = 1 + input_.below(3);
   for (std::size_t i = 0; i < *resources; ++i) {
     args.push_back(claim() + packed(number(3e7)) + packed(number(ts)) + packed16(input_.byte()) +
@@ -268,11 +291,32 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
   return args;
 }
 
+Argv Calls::arguments_of_latch(const Script& script) {
+  const auto ts = static_cast<double>(now_);
+  if (&script == &scripts::kLatchAwait) {
+    return {claim() + packed(number(input_.flag() ? ts : 0)) + packed(number(ts + 5e6)) +
+                packed(number(input_.flag() ? ts : 0)) +
+                std::string(1, static_cast<char>(input_.below(3))),
+            "17 host label"};
+  }
+  if (&script == &scripts::kLatchLeave) {
+    return {claim()};
+  }
+  const std::string request_and_number = claim() + packed(number(1 + input_.below(3)));
+  if (&script == &scripts::kLatchDown) {
+    return {request_and_number + packed(number(6e7)), "belay:in:"};
+  }
+  return {request_and_number + packed(number(input_.flag() ? 1e6 : 0)) + packed(number(ts)) +
+              packed(number(6e7)),
+          "belay:in:", "17 host label"};
+}
+
 // Well-formed in most cases: a key or an argument less or more, or cut off, else.
 void Calls::call() {
-  const Script& script =
-      *input_.any_of<const Script*>({&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
-                                     &scripts::kInspect, &scripts::kBreak, &scripts::kLimit});
+  const Script& script = *input_.any_of<const Script*>(
+      {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect, &scripts::kBreak,
+       &scripts::kLimit, &scripts::kLatchAwait, &scripts::kLatchLeave, &scripts::kLatchDown,
+       &scripts::kLatchSet});
   std::size_t resources = 1;
   Argv args = arguments_of(script, &resources);
   Argv keys;
@@ -334,7 +378,11 @@ void Calls::run() {
   for (int i = 0; i < kMostSteps && !input_.empty(); ++i) {
     switch (input_.below(10)) {
       case 0:
-        put_record();
+        if (input_.below(4) == 3) {
+          put_latch();
+        } else {
+          put_record();
+        }
         break;
       case 1:
         put_waiter();
