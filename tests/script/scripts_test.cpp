@@ -8,9 +8,9 @@ namespace belay::test {
 namespace {
 
 const Script* const kAllScripts[] = {
-    &scripts::kAcquire,   &scripts::kLeave,      &scripts::kRenew,     &scripts::kInspect,
-    &scripts::kBreak,     &scripts::kLimit,      &scripts::kGuard,     &scripts::kLatchSet,
-    &scripts::kLatchDown, &scripts::kLatchAwait, &scripts::kLatchLeave};
+    &scripts::kAcquire,  &scripts::kMany,      &scripts::kLeave,      &scripts::kRenew,
+    &scripts::kInspect,  &scripts::kBreak,     &scripts::kLimit,      &scripts::kGuard,
+    &scripts::kLatchSet, &scripts::kLatchDown, &scripts::kLatchAwait, &scripts::kLatchLeave};
 
 class Scripts : public LockTest {};
 
