@@ -214,7 +214,10 @@ BELAY_API belay_request* belay_request_new(int32_t primitive);
 BELAY_API void belay_request_free(belay_request* request);
 /* The text of the first error that this request's setters met; "" where there is none. */
 BELAY_API const char* belay_request_error(const belay_request* request);
-/* Add the name to acquire. One name for now: a second one answers INVALID_ARGUMENT. */
+/* Add a name to acquire: 1..256 distinct ones of a lock, one of a semaphore. Several are acquired
+ * all or none, and held as one: one hold and one lease, one LOST for all of them, and a fence for
+ * each name, in the order in which they were added. Callers that name them in different orders do
+ * not deadlock. While it waits, a request may keep others from some of the names. */
 BELAY_API int32_t belay_request_add_name(belay_request* request, const char* name,
                                          int64_t name_size);
 /* Add a name to read-lock: those who share a name hold it beside each other, and nobody holds it

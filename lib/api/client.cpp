@@ -114,18 +114,25 @@ belay::Result<belay::AcquireRequest> checked_request(const belay_client* client,
   if (!request->error.ok()) {
     return request->error;
   }
-  if (request->request.name.empty()) {
+  if (request->request.names.empty()) {
     return Status(BELAY_INVALID_ARGUMENT, "the request had no name");
   }
   request->used = true;
   belay::AcquireRequest copy = request->request;
   copy.primitive = &client->rep->primitive(request->kind);
-  if (!request->identity.empty() && !copy.want.group.empty()) {
-    return Status(BELAY_INVALID_ARGUMENT, "an identity was set for a shared name");
+  copy.many = &client->rep->many();
+  for (auto& [name, want] : copy.names) {
+    if (!request->identity.empty() && !want.group.empty()) {
+      return Status(BELAY_INVALID_ARGUMENT,
+                    "an identity was set for the shared name '" + name + "'");
+    }
+    const std::string group =
+        request->identity.empty() ? want.group : belay::kIdentityGroup + request->identity;
+    want = copy.want;
+    want.group = group;
   }
-  if (!request->identity.empty()) {
-    copy.want.group = belay::kIdentityGroup + request->identity;
-  }
+  copy.name = copy.names.front().first;
+  copy.want = copy.names.front().second;
   if (copy.want.permits == 0 && wait_ms != 0) {
     return Status(BELAY_INVALID_ARGUMENT, "wait_ms was " + std::to_string(wait_ms) +
                                               ": only a try asks for all permits that are free");
@@ -585,8 +592,13 @@ int64_t belay_hold_fence(belay_client* client, int64_t hold, int32_t index) {
   if (!view.ok()) {
     return -noted(view.status);
   }
-  const Status status = belay::checked_range("index", index, 0, 0);
-  return status.ok() ? view.value.fence : -noted(status);
+  const auto& fences = view.value.fences;
+  const std::int64_t last = fences.empty() ? 0 : static_cast<std::int64_t>(fences.size()) - 1;
+  const Status status = belay::checked_range("index", index, 0, last);
+  if (!status.ok()) {
+    return -noted(status);
+  }
+  return fences.empty() ? view.value.fence : fences[static_cast<std::size_t>(index)];
 }
 
 int32_t belay_hold_abandon(belay_client* client, int64_t hold) {

@@ -34,7 +34,12 @@ int64_t belay_event_hold(const belay_event* event) {
 }
 
 int64_t belay_event_fence(const belay_event* event, int32_t index) {
-  return event == nullptr || index != 0 ? 0 : event->rep.fence;
+  if (event == nullptr || index < 0) {
+    return 0;
+  }
+  const auto& fences = event->rep.fences;
+  const auto at = static_cast<std::size_t>(index);
+  return at < fences.size() ? fences[at] : index == 0 ? event->rep.fence : 0;
 }
 
 int64_t belay_event_remaining_ms(const belay_event* event) {

@@ -1,4 +1,5 @@
 // Requests of the C API: each setter checks, keeps the first error, and touches one field.
+#include <algorithm>
 #include <string>
 
 #include "api/handles.h"
@@ -8,6 +9,7 @@ namespace {
 using belay::Status;
 
 constexpr std::size_t kMaxIdentity = 256;
+constexpr std::size_t kMostNames = 256;  // also of the script many.lua
 constexpr std::int64_t kMaxLockDelayMs = 60'000;
 
 template <typename Work>
@@ -61,17 +63,24 @@ std::int32_t add_name(belay_request* request, const char* name, std::int64_t nam
     if (!checked.ok()) {
       return checked.status;
     }
-    if (!request->request.name.empty()) {
-      return Status(
-          BELAY_INVALID_ARGUMENT,
-          "a second name was added, '" + std::string(checked.value) + "': one is allowed for now");
-    }
-    if (Status status = fits(*request, belay::Kind::kLock, "a shared name");
-        !group.empty() && !status.ok()) {
+    auto& names = request->request.names;
+    const std::string text(checked.value);
+    if (Status status =
+            fits(*request, belay::Kind::kLock, group.empty() ? "a second name" : "a shared name");
+        (!group.empty() || !names.empty()) && !status.ok()) {
       return status;
     }
-    request->request.name = checked.value;
-    request->request.want.group = group;
+    if (std::any_of(names.begin(), names.end(),
+                    [&text](const auto& other) { return other.first == text; })) {
+      return Status(BELAY_INVALID_ARGUMENT, "the name '" + text + "' was added twice");
+    }
+    if (names.size() == kMostNames) {
+      return Status(BELAY_INVALID_ARGUMENT, "there were " + std::to_string(kMostNames) +
+                                                " names before '" + text + "', the most allowed");
+    }
+    belay::Want want;
+    want.group = group;
+    names.emplace_back(text, want);
     return Status();
   });
 }

@@ -106,6 +106,7 @@ Client::Client(const Config& config, const Identity& identity, std::uint64_t see
       lock_(Kind::kLock, identity),
       semaphore_(Kind::kSemaphore, identity),
       latch_(identity, std::max(kRememberRequests, 2 * config.request_timeout)),
+      many_(identity),
       inbox_(identity.inbox()),
       seed_(seed) {
   sem_init(&shut_down_, 0, 0);

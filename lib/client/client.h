@@ -24,6 +24,7 @@
 #include "net/socket_link.h"
 #include "primitive/latch.h"
 #include "primitive/lock.h"
+#include "primitive/many.h"
 #include "route/node.h"
 #include "route/router.h"
 
@@ -77,6 +78,8 @@ class Client final : public LinkEvents, public EngineEvents {
 
   RequestNumber next_request() { return {++last_request_}; }
 
+  const ManyNames& many() const { return many_; }
+
   const Config& config() const { return config_; }
 
   void log(std::int32_t level, const std::string& message) const {
@@ -121,6 +124,7 @@ class Client final : public LinkEvents, public EngineEvents {
   const HeldPrimitive lock_;
   const HeldPrimitive semaphore_;
   const LatchPrimitive latch_;
+  const ManyLocks many_;
   std::atomic<std::int64_t> last_request_{0};
   const std::string inbox_;
   const std::uint64_t seed_;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "engine/event.h"
+#include "engine/many.h"
 #include "engine/primitive.h"
 #include "engine/query.h"
 #include "engine/timer_heap.h"
@@ -36,9 +37,12 @@ struct Hold {
   bool notify = false;  // queue events about it
   bool at_risk = false;
   bool abandoned = false;           // nobody knows its id any more
+  std::int64_t set = 0;             // of which it is a part: the id that its holder knows; 0: none
   std::vector<std::int64_t> asked;  // tags of submissions about it
 
   [[nodiscard]] bool watched() const { return lease == 0 && ends_at == kNever; }
+
+  [[nodiscard]] std::int64_t known_as() const { return set != 0 ? set : id; }
 };
 
 // A dead epoch that the server may still know. Asked to leave until it has answered.
@@ -74,6 +78,7 @@ struct Claim {
 
   // While asking.
   bool ask_out = false;
+  bool ask_due = false;  // with the other names of its set
   bool may_stand =
       false;  // an ask was cut off, or its grant came too late: the server may hold it for us
   Micros ask_at = kNever;   // when to ask again
@@ -139,13 +144,21 @@ struct Pending {
   Micros lease = 0;  // also of an extension
   Micros max_hold = 0;
   bool notify = false;
+  const ManyNames* many = nullptr;  // asks for it together with the others of its set
+
+  // What is about several names leads a part for each; parts have tags of their own, below zero.
+  std::int64_t set = 0;   // of the lead and of its parts
+  std::int64_t lead = 0;  // of a part: the tag of its lead
+  std::size_t parts = 0;  // of a lead: how many have not completed
+
+  [[nodiscard]] bool is_lead() const { return set != 0 && lead == 0; }
 
   // Extensions, verifications and queries.
   int unanswered = 0;            // how often it was sent without a reply: it may have taken place
   std::uint64_t command = 0;     // that is to answer it; 0: none is out
   Status trouble;                // the latest passing error of the server
   std::unique_ptr<Query> query;  // null unless it is one
-  Event event;                   // what the query has gathered
+  Event event;                   // what the query, or a lead, has gathered
 };
 
 }  // namespace belay

@@ -85,6 +85,25 @@ void Engine::ask(Claim& claim, Micros now) {
     node.refresh_clock(now);
     return;
   }
+  if (claim.waiting.front()->many != nullptr) {
+    if (!std::exchange(claim.ask_due, true)) {
+      asks_due_.push_back(&claim);
+    }
+    return;
+  }
+  const AcquireArgs args = begin_ask(claim, now);
+  Flight flight;
+  flight.kind = FlightKind::kAcquire;
+  flight.claim = &claim;
+  flight.epoch = claim.epoch;
+  flight.lease = args.lease;
+  flight.not_after = args.not_after;
+  send(node, claim.primitive->acquire(claim.resource, args), std::move(flight), now);
+}
+
+// What the claim's next owner asks for; it goes out now.
+AcquireArgs Engine::begin_ask(Claim& claim, Micros now) {
+  const Node& node = *claim.node;
   const Pending& head = *claim.waiting.front();
   AcquireArgs args;
   args.want = claim.want;
@@ -102,13 +121,7 @@ void Engine::ask(Claim& claim, Micros now) {
       claim.primitive->lets_pass() ? 0 : now + config_.request_timeout + drifted(args.lease);
   claim.asked_to = last_order_;
   claim.ask_out = true;
-  Flight flight;
-  flight.kind = FlightKind::kAcquire;
-  flight.claim = &claim;
-  flight.epoch = claim.epoch;
-  flight.lease = args.lease;
-  flight.not_after = args.not_after;
-  send(node, claim.primitive->acquire(claim.resource, args), std::move(flight), now);
+  return args;
 }
 
 void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent,
@@ -124,17 +137,24 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
     }
     return;
   }
-  claim.node->saw_time(answer->server_time, sent, now);
-  saw_fence(claim.resource.slot, std::max(answer->highest_fence, answer->last_fence));
+  on_acquire_answer({&claim, flight.epoch, flight.lease}, *answer, sent, now);
+}
+
+void Engine::on_acquire_answer(const Asked& asked, const AcquireAnswer& answer, Micros sent,
+                               Micros now) {
+  Claim& claim = *asked.claim;
+  claim.node->saw_time(answer.server_time, sent, now);
+  saw_fence(claim.resource.slot, std::max(answer.highest_fence, answer.last_fence));
+  const bool current = claim.epoch == asked.epoch && claim.state != ClaimState::kIdle;
   if (current) {
     claim.matters_until = 0;
   }
-  if (answer->code == AcquireCode::kGranted) {
+  if (answer.code == AcquireCode::kGranted) {
     // Rule 8: the lease counts from when it was asked for.
     on_grant(
         claim,
-        {flight.epoch, answer->fence, answer->last_fence, answer->permits,
-         sent + flight.lease - lease_margin(flight.lease), flight.lease, true, answer->others_wait},
+        {asked.epoch, answer.fence, answer.last_fence, answer.permits,
+         sent + asked.lease - lease_margin(asked.lease), asked.lease, true, answer.others_wait},
         now);
     return;
   }
@@ -142,11 +162,11 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
     return;
   }
   // A try is told BUSY also where an ask that was cut off has queued the claim for who gave up since.
-  claim.may_stand = claim.may_stand && answer->code == AcquireCode::kBusy;
+  claim.may_stand = claim.may_stand && answer.code == AcquireCode::kBusy;
   claim.refusal = Status();
-  switch (answer->code) {
+  switch (answer.code) {
     case AcquireCode::kQueued:
-      on_queued(claim, *answer, now);
+      on_queued(claim, answer, now);
       break;
     case AcquireCode::kBusy:
       on_busy(claim, now);
@@ -155,7 +175,7 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
       end_claim(claim, false, 0, now);
       break;
     case AcquireCode::kPassed:
-      let_pass(claim, answer->generation, now);
+      let_pass(claim, answer.generation, now);
       break;
     case AcquireCode::kMissing:
       refuse(claim, Status(BELAY_NOT_FOUND, "there is no '" + claim.resource.name + "'"), now);
@@ -163,7 +183,7 @@ void Engine::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
     case AcquireCode::kLimit:
       refuse(claim,
              Status(BELAY_LIMIT_DIFFERS, "the limit of '" + claim.resource.name + "' is " +
-                                             std::to_string(answer->limit)),
+                                             std::to_string(answer.limit)),
              now);
       break;
     default:  // late, or more to do
@@ -455,6 +475,7 @@ void Engine::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   hold.max_hold = pending.max_hold;
   hold.max_at = pending.max_hold > 0 && pending.lease == 0 ? now + pending.max_hold : kNever;
   hold.notify = pending.notify;
+  hold.set = pending.set;
   claim.holds.push_back(&hold);
   holds_.emplace(hold.id, std::move(owned));
   pending.hold = hold.id;
@@ -640,8 +661,8 @@ void Engine::lose_hold(Hold& hold, const std::string& why, Micros now) {
     return;
   }
   hold.claim = nullptr;
-  hold.loss = Status(BELAY_LOST, "hold " + std::to_string(hold.id) + " of '" + claim.resource.name +
-                                     "' was lost: " + why);
+  hold.loss = Status(BELAY_LOST, "hold " + std::to_string(hold.known_as()) + " of '" +
+                                     claim.resource.name + "' was lost: " + why);
   tell_of(hold, BELAY_EVENT_LOST, hold.loss, now);
   for (const std::int64_t asked : std::exchange(hold.asked, {})) {
     complete(*pendings_.at(asked), hold.loss, now);
@@ -690,8 +711,8 @@ void Engine::check_holds(Claim& claim, Micros now) {
       hold->ends_at = own_end(claim, now);
       hold->at_risk = true;
       tell_of(*hold, BELAY_EVENT_AT_RISK,
-              Status(BELAY_OK, "hold " + std::to_string(hold->id) + " of '" + claim.resource.name +
-                                   "' reached its max-hold of " +
+              Status(BELAY_OK, "hold " + std::to_string(hold->known_as()) + " of '" +
+                                   claim.resource.name + "' reached its max-hold of " +
                                    std::to_string(to_ms(hold->max_hold)) +
                                    " ms and is not renewed any more"),
               now);
@@ -730,7 +751,7 @@ void Engine::warn_if_at_risk(Claim& claim, Micros now) {
   for (Hold* hold : claim.holds) {
     if (now >= risk_time(claim, *hold)) {
       hold->at_risk = true;
-      std::string why = "hold " + std::to_string(hold->id) + " of '" + claim.resource.name +
+      std::string why = "hold " + std::to_string(hold->known_as()) + " of '" + claim.resource.name +
                         "' has not been renewed in time";
       if (!claim.refusal.ok()) {
         why += ": " + claim.refusal.message;

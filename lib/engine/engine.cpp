@@ -29,9 +29,14 @@ std::int32_t event_kind(const Pending& pending) {
   }
 }
 
-bool is_query(PendingKind kind) {
-  return kind != PendingKind::kAcquire && kind != PendingKind::kRelease &&
-         kind != PendingKind::kDowngrade;
+bool is_query(const Pending& pending) {
+  return pending.kind != PendingKind::kAcquire && pending.kind != PendingKind::kRelease &&
+         pending.kind != PendingKind::kDowngrade && !pending.is_lead();
+}
+
+Status unknown_hold(std::int64_t id) {
+  return {BELAY_UNKNOWN_HOLD,
+          "hold " + std::to_string(id) + " was never granted, or has been released"};
 }
 
 // What a cancel cannot take back, once it may be on its way.
@@ -99,9 +104,10 @@ Status Engine::admit(std::int64_t tag, PendingKind kind) const {
   if (pendings_.contains(tag)) {
     return {BELAY_TAG_IN_USE, "tag " + std::to_string(tag) + " belongs to a pending submission"};
   }
-  const bool full = static_cast<std::int64_t>(pendings_.size()) >= config_.max_pending;
+  const std::size_t count = pendings_.size() - parts_pending_;
+  const bool full = static_cast<std::int64_t>(count) >= config_.max_pending;
   if (full && kind != PendingKind::kRelease) {
-    return {BELAY_TOO_MANY_PENDING, "there are " + std::to_string(pendings_.size()) +
+    return {BELAY_TOO_MANY_PENDING, "there are " + std::to_string(count) +
                                         " pending submissions, the limit of this client"};
   }
   return {};
@@ -125,6 +131,17 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
   if (Status status = admit(tag, PendingKind::kAcquire); !status.ok()) {
     return status;
   }
+  if (request.names.size() > 1) {
+    acquire_many(tag, request, wait, now);
+  } else {
+    place_acquire(add_acquire(tag, request, wait, now), now);
+  }
+  finish(now);
+  return {};
+}
+
+Pending& Engine::add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait,
+                             Micros now) {
   Claim& claim = request.primitive->claims_apart() ? new_claim(*request.primitive, request.name)
                                                    : claim_of(*request.primitive, request.name);
   Pending& pending = add_pending(tag, PendingKind::kAcquire, now);
@@ -136,7 +153,13 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
   pending.lease = request.lease;
   pending.max_hold = request.max_hold;
   pending.notify = request.notify;
-  if (const Hold* own = own_hold(claim, request.owner); own != nullptr) {
+  return pending;
+}
+
+// Grants it at once, refuses it, or lets it wait.
+void Engine::place_acquire(Pending& pending, Micros now) {
+  Claim& claim = *pending.claim;
+  if (const Hold* own = own_hold(claim, pending.owner); own != nullptr) {
     re_enter(claim, pending, own->fence, now);
   } else if (claim.waiting.empty() && may_join(claim, pending, now)) {
     make_hold(claim, pending, claim.fence, after(now, pending.lease > 0 ? pending.lease : kNever),
@@ -150,8 +173,6 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
     line_up(claim, pending, now);
   }
   settle(claim, now);
-  finish(now);
-  return {};
 }
 
 // By an owner who has the claim, under the fence of its other holds.
@@ -174,9 +195,8 @@ void Engine::line_up(Claim& claim, Pending& pending, Micros now) {
   if (pending.wait_until == kNever) {
     pending.reach_by = kNever;
   }
-  pending.reached =
-      !pending.is_try && (claim.state == ClaimState::kHeld ||
-                          (claim.state == ClaimState::kAsking && claim.ticket != 0));
+  pending.reached = !pending.is_try && (claim.state == ClaimState::kHeld ||
+                                        (claim.state == ClaimState::kAsking && claim.ticket != 0));
   timers_.set(pending.timer, pending.reached ? pending.wait_until : pending.reach_by);
   look_for_room(claim, now);
   if (claim.primitive->lets_pass() && claim.state == ClaimState::kAsking) {
@@ -189,10 +209,14 @@ Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
   if (Status status = admit(tag, PendingKind::kRelease); !status.ok()) {
     return status;
   }
+  if (Bundle* bundle = held_set(id); bundle != nullptr) {
+    release_set(tag, *bundle, now);
+    finish(now);
+    return {};
+  }
   const auto found = holds_.find(id);
-  if (found == holds_.end()) {
-    return {BELAY_UNKNOWN_HOLD,
-            "hold " + std::to_string(id) + " was never granted, or has been released"};
+  if (found == holds_.end() || found->second->set != 0) {
+    return unknown_hold(id);
   }
   const std::unique_ptr<Hold> hold = std::move(found->second);
   holds_.erase(found);
@@ -203,33 +227,45 @@ Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
     finish(now);
     return {};
   }
-  Claim& claim = *hold->claim;
-  pending.claim = &claim;
-  std::erase(claim.holds, hold.get());
-  for (const std::int64_t asked : std::exchange(hold->asked, {})) {
+  part_from(*hold, &pending, now);
+  finish(now);
+  return {};
+}
+
+// Takes a hold out of its claim, which goes to the next owner or back to the server. `release`,
+// unless null, completes when that is done.
+void Engine::part_from(Hold& hold, Pending* release, Micros now) {
+  Claim& claim = *hold.claim;
+  std::erase(claim.holds, &hold);
+  for (const std::int64_t asked : std::exchange(hold.asked, {})) {
     complete(*pendings_.at(asked), Status(BELAY_UNKNOWN_HOLD, "the hold was released meanwhile"),
              now);
   }
-  if (!claim.holds.empty()) {
-    complete(pending, Status(), now);
+  const bool stays = !claim.holds.empty();
+  const bool handed = !stays && may_hand_locally(claim, now);
+  std::int64_t tag = 0;
+  if (release != nullptr && (stays || handed)) {
+    complete(*release, Status(), now);
+  } else if (release != nullptr) {
+    tag = release->tag;
+    release->claim = &claim;
+    // A grant that was not confirmed ends soon: no reason to give up on the answer.
+    if (claim.confirmed) {
+      timers_.set(release->timer, std::min(release->reach_by, claim.deadline));
+    }
+  }
+  if (stays) {
     if (!claim.shared() && !shared_by_all(claim).empty()) {
       claim.share_with = shared_by_all(claim);
       want_renewal(claim);
     }
     plan_renewal(claim, now);
-  } else if (may_hand_locally(claim, now)) {
-    complete(pending, Status(), now);
+  } else if (handed) {
     pass_on(claim, now);
   } else {
-    // A grant that was not confirmed ends soon: no reason to give up on the answer.
-    if (claim.confirmed) {
-      timers_.set(pending.timer, std::min(pending.reach_by, claim.deadline));
-    }
     end_claim(claim, true, tag, now);
   }
   settle(claim, now);
-  finish(now);
-  return {};
 }
 
 Status Engine::cancel(std::int64_t tag, Micros now) {
@@ -256,28 +292,34 @@ Status Engine::cancel(std::int64_t tag, Micros now) {
 Status Engine::abandon(std::int64_t id, Micros now) {
   advance(now);
   const auto found = holds_.find(id);
-  if (found == holds_.end()) {
-    return {BELAY_UNKNOWN_HOLD,
-            "hold " + std::to_string(id) + " was never granted, or has been released"};
-  }
-  Hold& hold = *found->second;
-  Claim* claim = hold.claim;
-  if (claim != nullptr) {
-    hold.abandoned = true;
-    hold.owner = 0;
-    hold.ends_at = std::min(hold.ends_at, own_end(*claim, now));
-    for (const std::int64_t asked : std::exchange(hold.asked, {})) {
-      complete(*pendings_.at(asked), Status(BELAY_UNKNOWN_HOLD, "the hold was abandoned meanwhile"),
-               now);
-    }
-    abandoned_.emplace(id, std::move(found->second));
-  }
-  holds_.erase(found);
-  if (claim != nullptr) {
-    settle(*claim, now);
+  if (Bundle* bundle = held_set(id); bundle != nullptr) {
+    abandon_set(*bundle, now);
+  } else if (found == holds_.end() || found->second->set != 0) {
+    return unknown_hold(id);
+  } else {
+    std::unique_ptr<Hold> hold = std::move(found->second);
+    holds_.erase(found);
+    abandon_hold(std::move(hold), now);
   }
   finish(now);
   return {};
+}
+
+void Engine::abandon_hold(std::unique_ptr<Hold> hold, Micros now) {
+  Claim* claim = hold->claim;
+  if (claim == nullptr) {
+    return;
+  }
+  hold->abandoned = true;
+  hold->owner = 0;
+  hold->ends_at = std::min(hold->ends_at, own_end(*claim, now));
+  for (const std::int64_t asked : std::exchange(hold->asked, {})) {
+    complete(*pendings_.at(asked), Status(BELAY_UNKNOWN_HOLD, "the hold was abandoned meanwhile"),
+             now);
+  }
+  const std::int64_t id = hold->id;
+  abandoned_.emplace(id, std::move(hold));
+  settle(*claim, now);
 }
 
 Status Engine::shutdown(Micros now) {
@@ -320,21 +362,29 @@ void Engine::end_everything(Micros now) {
   }
   holds_.clear();
   abandoned_.clear();
+  bundles_.clear();
 }
 
 Engine::HoldView Engine::look(std::int64_t id, Micros now) {
   advance(now);
   finish(now);
+  if (const Bundle* bundle = held_set(id); bundle != nullptr) {
+    const std::int32_t held = bundle->at_risk ? BELAY_AT_RISK : BELAY_HELD;
+    return {bundle->loss.ok() ? held : BELAY_HOLD_LOST, remaining_of(*bundle, now),
+            bundle->fences().front(), bundle->fences()};
+  }
   const auto found = holds_.find(id);
-  if (found == holds_.end()) {
+  if (found == holds_.end() || found->second->set != 0) {
     return {};
   }
   const Hold& hold = *found->second;
   if (hold.claim == nullptr) {
-    return {BELAY_HOLD_LOST, 0, hold.fence};
+    return {BELAY_HOLD_LOST, 0, hold.fence, {}};
   }
   return {hold.at_risk ? BELAY_AT_RISK : BELAY_HELD,
-          std::min(hold.claim->deadline, hold.ends_at) - now, hold.fence};
+          std::min(hold.claim->deadline, hold.ends_at) - now,
+          hold.fence,
+          {}};
 }
 
 // ---- Completions
@@ -367,11 +417,26 @@ void Engine::complete(Pending& pending, Event event, Micros now) {
     std::erase(hold->second->asked, pending.tag);
   }
   timers_.set(pending.timer, kNever);
-  pendings_.erase(pending.tag);
+  const auto found = pendings_.find(pending.tag);
+  const std::unique_ptr<Pending> ended = std::move(found->second);
+  pendings_.erase(found);
+  if (ended->lead != 0) {
+    on_part_done(*ended, event);
+    return;
+  }
+  if (const auto bundle = bundles_.find(ended->set);
+      bundle != bundles_.end() && bundle->second->tag == ended->tag && !event.status.ok()) {
+    bundle->second->tag = 0;
+    want_step(*bundle->second);
+  }
   events_.on_event(std::move(event));
 }
 
 void Engine::tell_of(Hold& hold, std::int32_t kind, Status status, Micros now) {
+  if (hold.set != 0) {
+    on_part_news(hold, kind, status);
+    return;
+  }
   if (!hold.notify || hold.abandoned) {
     return;
   }
@@ -415,16 +480,24 @@ void Engine::advance(Micros now) {
       on_pending_due(*timer->pending, now);
     }
   }
+  flush_sets(now);
 }
 
 void Engine::finish(Micros now) {
-  flush_renewals(now);
+  do {
+    flush_sets(now);
+    flush_asks(now);
+    flush_renewals(now);
+  } while (!sets_due_.empty() || !asks_due_.empty() || !renew_due_.empty());
   if (!closing_ || closed_) {
     return;
   }
   if (now >= close_by_) {
     while (!pendings_.empty()) {
-      time_out(*pendings_.begin()->second, now);
+      const auto part = std::find_if(pendings_.begin(), pendings_.end(),
+                                     [](const auto& entry) { return entry.second->lead != 0; });
+      time_out(part == pendings_.end() ? *pendings_.begin()->second : *part->second, now);
+      flush_sets(now);
     }
   } else if (!claims_.empty() || !pendings_.empty()) {
     return;
@@ -437,7 +510,11 @@ void Engine::finish(Micros now) {
 }
 
 void Engine::on_pending_due(Pending& pending, Micros now) {
-  if (is_query(pending.kind) && now < pending.reach_by) {
+  if (pending.is_lead()) {
+    keep_parts(*bundles_.at(pending.set), now);
+    return;
+  }
+  if (is_query(pending) && now < pending.reach_by) {
     send_query(pending, now);
     timers_.set(pending.timer, pending.reach_by);
     return;
@@ -495,6 +572,9 @@ std::uint64_t Engine::send(Node& node, Command command, Flight flight, Micros no
   for (const Renewed& renewed : flight.renewed) {
     ++renewed.claim->in_flight;
   }
+  for (const Asked& asked : flight.asked) {
+    ++asked.claim->in_flight;
+  }
   flight.node = &node;
   flights_.emplace(command.id, std::move(flight));
   node.send(command, now);
@@ -511,6 +591,8 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
   advance(now);
   if (flight.kind == FlightKind::kRenew) {
     on_renew_reply(flight, reply, sent, now);
+  } else if (flight.kind == FlightKind::kMany) {
+    on_many_reply(flight, reply, sent, now);
   } else if (flight.kind == FlightKind::kQuery) {
     const auto pending = pendings_.find(flight.tag);
     if (pending != pendings_.end() && pending->second->command == id) {
@@ -628,7 +710,7 @@ void Engine::on_node_up(Node& node, Micros now) {
 void Engine::send_queries(Node& node, Micros now) {
   std::vector<Pending*> queries;
   for (const auto& [tag, pending] : pendings_) {
-    if (is_query(pending->kind) && &node_for(*pending) == &node) {
+    if (is_query(*pending) && &node_for(*pending) == &node) {
       queries.push_back(pending.get());
     }
   }
@@ -654,10 +736,16 @@ void Engine::send_leaves(Claim& claim, Micros now) {
 void Engine::on_node_down(Node& node, Micros now) {
   advance(now);
   std::erase_if(flights_, [&node](auto& entry) {
-    if (entry.second.node == &node && entry.second.kind == FlightKind::kAcquire) {
-      suspect(entry.second);
+    const Flight& flight = entry.second;
+    if (flight.node == &node && flight.kind == FlightKind::kAcquire) {
+      suspect(*flight.claim, flight.epoch, flight.not_after);
     }
-    return entry.second.node == &node;
+    for (const Asked& asked : flight.asked) {
+      if (flight.node == &node) {
+        suspect(*asked.claim, asked.epoch, flight.not_after);
+      }
+    }
+    return flight.node == &node;
   });
   for (Claim* claim : claims_on(node)) {
     reset_claim(*claim, now);
@@ -674,15 +762,14 @@ void Engine::on_node_down(Node& node, Micros now) {
 }
 
 // Rule 15: an acquire whose reply was lost in a cut may still arrive, until its not-after.
-void Engine::suspect(const Flight& flight) {
-  Claim& claim = *flight.claim;
-  if (claim.state != ClaimState::kIdle && claim.epoch == flight.epoch) {
-    claim.suspect_until = std::max(claim.suspect_until, flight.not_after);
+void Engine::suspect(Claim& claim, std::int64_t epoch, Micros not_after) {
+  if (claim.state != ClaimState::kIdle && claim.epoch == epoch) {
+    claim.suspect_until = std::max(claim.suspect_until, not_after);
     claim.may_stand = true;
   }
   for (Leaving& leaving : claim.leaving) {
-    if (leaving.epoch == flight.epoch) {
-      leaving.sweep_until = std::max(leaving.sweep_until, flight.not_after);
+    if (leaving.epoch == epoch) {
+      leaving.sweep_until = std::max(leaving.sweep_until, not_after);
     }
   }
 }
@@ -705,7 +792,7 @@ void Engine::reset_claim(Claim& claim, Micros now) {
 void Engine::refuse_waiting(Node& node, Micros now) {
   std::vector<std::int64_t> tags;
   for (const auto& [tag, pending] : pendings_) {
-    if (&node_for(*pending) == &node && (pending->waits || is_query(pending->kind))) {
+    if (&node_for(*pending) == &node && (pending->waits || is_query(*pending))) {
       tags.push_back(tag);
     }
   }
@@ -808,7 +895,7 @@ void Engine::settle(Claim& claim, Micros now) {
     start_claim(claim, now);
   }
   const bool idle = claim.state == ClaimState::kIdle && claim.leaving.empty() &&
-                    claim.in_flight == 0 && !claim.renew_due;
+                    claim.in_flight == 0 && !claim.renew_due && !claim.ask_due;
   timers_.set(claim.timer, idle ? kNever : claim_deadline(claim));
   if (idle) {
     claims_.erase(claims_.find(claim.key));

@@ -14,6 +14,7 @@
 
 #include "base/config.h"
 #include "base/random.h"
+#include "engine/bundle.h"
 #include "engine/claim.h"
 #include "engine/event.h"
 #include "engine/primitive.h"
@@ -27,6 +28,9 @@ struct AcquireRequest {
   const Primitive* primitive = nullptr;
   std::string name;
   Want want;
+  // Several names, all or none; `name` and `want` say nothing then.
+  std::vector<std::pair<std::string, Want>> names;
+  const ManyNames* many = nullptr;  // how to ask for them at once
   std::int64_t owner = 0;
   Micros lease = 0;     // 0: the watchdog's
   Micros max_hold = 0;  // 0: none
@@ -57,6 +61,7 @@ class Engine final : public NodeEvents {
     std::int32_t state = 0;  // belay_hold_status; 0: no such hold
     Micros remaining = 0;
     std::int64_t fence = 0;
+    std::vector<std::int64_t> fences;  // of several names
   };
 
   HoldView look(std::int64_t hold, Micros now);
@@ -79,7 +84,7 @@ class Engine final : public NodeEvents {
   void on_node_clock(Node& node, Micros now) override;
 
  private:
-  enum class FlightKind : std::uint8_t { kAcquire, kLeave, kRenew, kQuery };
+  enum class FlightKind : std::uint8_t { kAcquire, kMany, kLeave, kRenew, kQuery };
 
   struct Renewed {
     Claim* claim;
@@ -87,6 +92,12 @@ class Engine final : public NodeEvents {
     Micros lease;
     std::int64_t reserve;
     std::string group;
+  };
+
+  struct Asked {
+    Claim* claim;
+    std::int64_t epoch;
+    Micros lease;
   };
 
   // The next in line looks this long after the holder's lease has ended.
@@ -102,11 +113,16 @@ class Engine final : public NodeEvents {
     Micros not_after = 0;  // server time, of an acquire
     std::int64_t tag = 0;
     std::vector<Renewed> renewed;
+    std::vector<Asked> asked;  // of one command for several names
+    const ManyNames* many = nullptr;
   };
 
   // engine.cpp: submissions, time, dispatch.
   Status admit(std::int64_t tag, PendingKind kind) const;
   Pending& add_pending(std::int64_t tag, PendingKind kind, Micros now);
+  Pending& add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
+  void place_acquire(Pending& pending, Micros now);
+  void part_from(Hold& hold, Pending* release, Micros now);
   Event outcome(const Pending& pending, Status status) const;
   void re_enter(Claim& claim, Pending& pending, std::int64_t fence, Micros now);
   void line_up(Claim& claim, Pending& pending, Micros now);
@@ -131,7 +147,7 @@ class Engine final : public NodeEvents {
   std::vector<Claim*> claims_on(const Node& node) const;
   void send_leaves(Claim& claim, Micros now);
   void send_queries(Node& node, Micros now);
-  static void suspect(const Flight& flight);
+  static void suspect(Claim& claim, std::int64_t epoch, Micros not_after);
   void reset_claim(Claim& claim, Micros now);
   void refuse_waiting(Node& node, Micros now);
   void tell_of(Hold& hold, std::int32_t kind, Status status, Micros now);
@@ -147,7 +163,9 @@ class Engine final : public NodeEvents {
   Micros fallback_poll(std::int64_t position);
   std::int64_t highest_fence_of(std::uint16_t slot) const;
   void saw_fence(std::uint16_t slot, std::int64_t fence);
+  AcquireArgs begin_ask(Claim& claim, Micros now);
   void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_acquire_answer(const Asked& asked, const AcquireAnswer& answer, Micros sent, Micros now);
   void on_acquire_error(Claim& claim, std::string_view words, Micros now);
   void refuse(Claim& claim, const Status& status, Micros now);
   void on_busy(Claim& claim, Micros now);
@@ -226,6 +244,33 @@ class Engine final : public NodeEvents {
   Status submit_hold_query(std::int64_t tag, std::int64_t hold, PendingKind kind, Micros lease,
                            Micros now);
 
+  // bundles.cpp: several names that are asked for and held as one.
+  void acquire_many(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
+  void ask_part(Bundle& bundle, std::size_t index, Micros now);
+  void flush_asks(Micros now);
+  void send_many(const std::vector<Claim*>& claims, Micros now);
+  void on_many_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
+  Pending& add_lead(std::int64_t tag, PendingKind kind, const Bundle& bundle, Micros now);
+  Pending& add_part(Pending& lead, Micros now);
+  void on_part_done(const Pending& part, const Event& event);
+  void on_part_news(const Hold& hold, std::int32_t kind, const Status& status);
+  void want_step(Bundle& bundle);
+  void flush_sets(Micros now);
+  void take_step(Bundle& bundle, Micros now);
+  void gather(Bundle& bundle, Micros now);
+  void take_next(Bundle& bundle, Micros now);
+  void keep_parts(Bundle& bundle, Micros now);
+  void begin_hold(Bundle& bundle, Micros now);
+  void give_back(Bundle& bundle, Micros now);
+  void report(Bundle& bundle, Micros now);
+  void tell_of(Bundle& bundle, std::int32_t kind, const Status& status, Micros now);
+  Micros remaining_of(const Bundle& bundle, Micros now) const;
+  Bundle* held_set(std::int64_t hold);
+  void release_set(std::int64_t tag, Bundle& bundle, Micros now);
+  void query_set(std::int64_t tag, Bundle& bundle, PendingKind kind, Micros lease, Micros now);
+  void abandon_set(Bundle& bundle, Micros now);
+  void abandon_hold(std::unique_ptr<Hold> hold, Micros now);
+
   const Config& config_;
   const Names& names_;
   const std::vector<const Primitive*> primitives_;
@@ -240,6 +285,12 @@ class Engine final : public NodeEvents {
   std::unordered_map<std::int64_t, std::unique_ptr<Pending>> pendings_;
   std::unordered_map<std::uint64_t, Flight> flights_;
   std::vector<Claim*> renew_due_;
+  std::vector<Claim*> asks_due_;
+  std::unordered_map<std::int64_t, std::unique_ptr<Bundle>> bundles_;  // by their hold's id
+  std::vector<std::int64_t> sets_due_;
+  std::vector<std::int64_t> leads_due_;
+  std::size_t parts_pending_ = 0;
+  std::int64_t last_part_ = 0;
   std::int64_t last_epoch_ = 0;
   std::int64_t last_hold_ = 0;
   std::int64_t last_claim_ = 0;

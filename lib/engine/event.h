@@ -33,6 +33,7 @@ struct Event {
   Status status;
   std::int64_t hold = 0;
   std::int64_t fence = 0;
+  std::vector<std::int64_t> fences;  // of several names, in the order in which they were added
   std::int64_t permits = 0;
   Micros remaining = 0;
   Micros in_doubt = 0;          // a duration

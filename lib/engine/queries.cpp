@@ -12,6 +12,12 @@ namespace {
 
 constexpr Micros kRetryPause = 50 * kMillisecond;
 
+Status not_fixed(std::int64_t hold) {
+  return {BELAY_INVALID_ARGUMENT,
+          "hold " + std::to_string(hold) +
+              " is renewed by the watchdog; only a fixed lease is extended"};
+}
+
 }  // namespace
 
 Status Engine::submit_hold_query(std::int64_t tag, std::int64_t id, PendingKind kind, Micros lease,
@@ -20,16 +26,22 @@ Status Engine::submit_hold_query(std::int64_t tag, std::int64_t id, PendingKind 
   if (Status status = admit(tag, kind); !status.ok()) {
     return status;
   }
+  if (Bundle* bundle = held_set(id); bundle != nullptr) {
+    if (kind == PendingKind::kExtend && bundle->lease == 0) {
+      return not_fixed(id);
+    }
+    query_set(tag, *bundle, kind, lease, now);
+    finish(now);
+    return {};
+  }
   const auto found = holds_.find(id);
-  if (found == holds_.end()) {
+  if (found == holds_.end() || found->second->set != 0) {
     return {BELAY_UNKNOWN_HOLD,
             "hold " + std::to_string(id) + " was never granted, or has been released"};
   }
   Hold& hold = *found->second;
   if (kind == PendingKind::kExtend && hold.lease == 0) {
-    return {BELAY_INVALID_ARGUMENT,
-            "hold " + std::to_string(id) +
-                " is renewed by the watchdog; only a fixed lease is extended"};
+    return not_fixed(id);
   }
   Pending& pending = add_pending(tag, kind, now);
   pending.hold = id;
@@ -58,8 +70,11 @@ Status Engine::downgrade(std::int64_t tag, std::int64_t id, const std::string& g
   if (Status status = admit(tag, PendingKind::kDowngrade); !status.ok()) {
     return status;
   }
+  if (held_set(id) != nullptr) {
+    return {BELAY_INVALID_ARGUMENT, "hold " + std::to_string(id) + " is of several names"};
+  }
   const auto found = holds_.find(id);
-  if (found == holds_.end()) {
+  if (found == holds_.end() || found->second->set != 0) {
     return {BELAY_UNKNOWN_HOLD,
             "hold " + std::to_string(id) + " was never granted, or has been released"};
   }

@@ -59,11 +59,6 @@ std::optional<Member> read_holder(std::string_view record, Micros server_time) {
   return member;
 }
 
-// Fences are ids: a number beyond them is none that a script gave out.
-bool is_fence_range(std::int64_t fence, std::int64_t last) {
-  return fence >= 1 && fence <= last && last <= kMaxId;
-}
-
 // A whole number that a script can have meant; none otherwise.
 std::optional<std::int64_t> count_of(Reply reply) {
   const std::int64_t count = reply.integer();
@@ -150,6 +145,28 @@ std::optional<Inspection> read_inspection(Reply reply) {
 
 }  // namespace
 
+bool is_fence_range(std::int64_t fence, std::int64_t last) {
+  return fence >= 1 && fence <= last && last <= kMaxId;
+}
+
+std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& args) {
+  Packer packed;
+  packed.bytes(me.client)
+      .number(args.epoch)
+      .number(args.lease)
+      .number(args.not_after)
+      .number(args.grant_lease);
+  packed.number(args.ticket)
+      .number(args.highest_fence)
+      .u8(args.queue ? 1 : 0)
+      .u16(args.local_waiters);
+  packed.u8(static_cast<std::uint8_t>(kind))
+      .number(args.want.lock_delay)
+      .number(args.want.permits)
+      .number(args.want.limit);
+  return packed.take();
+}
+
 Resource resource_of(std::string_view prefix, std::string_view name) {
   Resource resource;
   resource.name = name;
@@ -161,24 +178,10 @@ Resource resource_of(std::string_view prefix, std::string_view name) {
 }
 
 Command HeldPrimitive::acquire(const Resource& resource, const AcquireArgs& args) const {
-  Packer packed;
-  packed.bytes(me_.client)
-      .number(args.epoch)
-      .number(args.lease)
-      .number(args.not_after)
-      .number(args.grant_lease);
-  packed.number(args.ticket)
-      .number(args.highest_fence)
-      .u8(args.queue ? 1 : 0)
-      .u16(args.local_waiters);
-  packed.u8(static_cast<std::uint8_t>(kind_))
-      .number(args.want.lock_delay)
-      .number(args.want.permits)
-      .number(args.want.limit);
   return {0,
           &scripts::kAcquire,
           resource.keys,
-          {packed.take(), me_.inbox_prefix(), me_.info, args.want.group}};
+          {packed_acquire(me_, kind_, args), me_.inbox_prefix(), me_.info, args.want.group}};
 }
 
 Command HeldPrimitive::leave(const Resource& resource, const LeaveArgs& args) const {

@@ -26,6 +26,12 @@ inline constexpr char kIdentityGroup = 'i';  // then the identity
 // Where a name of any kind lives.
 Resource resource_of(std::string_view prefix, std::string_view name);
 
+// Acquire's packed argument, which many has for each name.
+std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& args);
+
+// Fences are ids: a number beyond them is none that a script gave out.
+bool is_fence_range(std::int64_t fence, std::int64_t last);
+
 class HeldPrimitive final : public Primitive, public Names {
  public:
   HeldPrimitive(Kind kind, Identity identity) : kind_(kind), me_(std::move(identity)) {}

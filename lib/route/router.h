@@ -16,6 +16,8 @@ class Router {
   Router& operator=(const Router&) = delete;
 
   virtual Node& node_of(std::uint16_t slot) = 0;
+  // Slots of one group are on one server, and may be named by one script.
+  virtual std::uint16_t group_of(std::uint16_t slot) = 0;
 };
 
 // One server for everything.
@@ -24,6 +26,8 @@ class SingleRouter final : public Router {
   explicit SingleRouter(Node& node) : node_(node) {}
 
   Node& node_of(std::uint16_t /*slot*/) override { return node_; }
+
+  std::uint16_t group_of(std::uint16_t /*slot*/) override { return 0; }
 
  private:
   Node& node_;

@@ -17,13 +17,21 @@ std::string label(const std::pair<int, std::int64_t>& key) {
 
 void Checks::accepted(Process& process, std::int64_t tag, const AcquireRequest& request) {
   const Key key(process.number(), tag);
-  longest_delay_[request.name] = std::max(longest_delay_[request.name], request.want.lock_delay);
-  pending_[key] = {request.name, request.owner, request.want, highest_fence_[request.name],
-                   group_[request.name]};
+  std::vector<std::pair<std::string, Want>> names = request.names;
+  if (names.empty()) {
+    names.emplace_back(request.name, request.want);
+  }
+  std::vector<Submission>& submissions = pending_[key];
+  submissions.clear();
+  for (const auto& [name, want] : names) {
+    longest_delay_[name] = std::max(longest_delay_[name], want.lock_delay);
+    submissions.push_back(
+        {name, request.owner, want, highest_fence_[name], group_[name], names.size() > 1});
+  }
 }
 
 void Checks::shared(Process& process, std::int64_t hold) {
-  live_.at({process.number(), hold}).want.group = kReaders;
+  live_.find({process.number(), hold})->second.want.group = kReaders;
 }
 
 void Checks::on_event(Process& process, const Event& event) {
@@ -34,23 +42,28 @@ void Checks::on_event(Process& process, const Event& event) {
                        std::to_string(process.number()) + " that is not pending");
       return;
     }
-    const Submission submission = found->second;
+    const std::vector<Submission> submissions = found->second;
     pending_.erase(found);
-    if (event.hold != 0 && event.kind == BELAY_EVENT_ACQUIRED && event.status.ok()) {
-      on_acquired(process, event, submission);
+    const bool granted = event.hold != 0 && event.kind == BELAY_EVENT_ACQUIRED && event.status.ok();
+    grants_ += granted ? 1 : 0;
+    for (std::size_t i = 0; granted && i < submissions.size(); ++i) {
+      on_acquired(process, event, submissions.size() == 1 ? event.fence : event.fences.at(i),
+                  submissions[i]);
     }
     return;
   }
   if (event.kind == BELAY_EVENT_LOST) {
-    const auto found = live_.find({process.number(), event.hold});
-    if (found == live_.end() || found->second.lost) {
+    const auto [first, last] = live_.equal_range({process.number(), event.hold});
+    if (first == last || first->second.lost) {
       world_.violation("P1: LOST told twice, or of no hold: " +
                        label({process.number(), event.hold}));
       return;
     }
-    begin_lock_delay(found->second);
-    found->second.lost = true;
-    found->second.believed_until = 0;
+    for (auto found = first; found != last; ++found) {
+      begin_lock_delay(found->second);
+      found->second.lost = true;
+      found->second.believed_until = 0;
+    }
   }
 }
 
@@ -71,9 +84,9 @@ void Checks::begin_lock_delay(const Live& live) {
   }
 }
 
-void Checks::on_acquired(Process& process, const Event& event, const Submission& submission) {
-  ++grants_;
-  check_fence(process, event, submission);
+void Checks::on_acquired(Process& process, const Event& event, std::int64_t fence,
+                         const Submission& submission) {
+  check_fence(process, fence, submission);
   if (world_.now() < not_before_[submission.name] && exclusion_applies(submission.name) &&
       submission.want.group.empty() && submission.want.limit == 0 && submission.owner == 0) {
     world_.violation("lock-delay: '" + submission.name + "' was granted " +
@@ -82,45 +95,68 @@ void Checks::on_acquired(Process& process, const Event& event, const Submission&
   }
   Want want = submission.want;
   want.permits = event.permits;
-  live_[{process.number(), event.hold}] = {submission.name, submission.owner, want,
-                                           event.fence,     world_.now(),     false};
+  live_.emplace(Key(process.number(), event.hold),
+                Live{submission.name, submission.owner, want, fence, world_.now(), false});
 }
 
-void Checks::check_fence(Process& process, const Event& event, const Submission& submission) {
-  const bool re_entered = std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
-    return entry.first.first == process.number() && entry.second.name == submission.name &&
-           !entry.second.lost && entry.second.owner == submission.owner && submission.owner != 0 &&
-           entry.second.fence == event.fence;
-  });
+// An owner may re-enter a name that it has as a part of a set, while the set waits for others: its
+// fence is delivered before the set is.
+bool Checks::re_enters_a_part(int process, std::int64_t fence, const Submission& submission) const {
+  const auto highest = highest_fence_.find(submission.name);
+  const auto owner = owner_.find(submission.name);
+  if (submission.owner == 0 || highest == highest_fence_.end() || highest->second != fence ||
+      owner->second != std::pair(process, submission.owner)) {
+    return false;
+  }
+  return submission.of_a_set ||
+         std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
+           return entry.first.first == process &&
+                  std::any_of(entry.second.begin(), entry.second.end(), [&](const Submission& one) {
+                    return one.of_a_set && one.name == submission.name &&
+                           one.owner == submission.owner;
+                  });
+         });
+}
+
+void Checks::check_fence(Process& process, std::int64_t fence, const Submission& submission) {
+  const bool re_entered = re_enters_a_part(process.number(), fence, submission) ||
+                          std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
+                            return entry.first.first == process.number() &&
+                                   entry.second.name == submission.name && !entry.second.lost &&
+                                   entry.second.owner == submission.owner &&
+                                   submission.owner != 0 && entry.second.fence == fence;
+                          });
   std::int64_t& highest = highest_fence_[submission.name];
   std::string& group = group_[submission.name];
   std::int64_t& own = own_fence_[{process.number(), submission.name}];
   // Where two tenures overlap because data were lost, the older one's local handoffs go on under
   // its own, lower fences until it knows: what the resource refuses.
-  const bool old_tenure =
-      !exclusion_applies(submission.name) &&
-      (event.fence == own + 1 || (submission.want.shared() && event.fence == own) ||
-       event.fence <= world_.data_lost_at());
+  const bool old_tenure = !exclusion_applies(submission.name) &&
+                          (fence == own + 1 || (submission.want.shared() && fence == own) ||
+                           fence <= world_.data_lost_at());
   // Those who share a tenure share its fence.
   const auto with = [&submission](const std::string& other) {
     return submission.want.shared() && (other.empty() || other == submission.want.group);
   };
-  const bool together = event.fence == highest && with(group);
-  const bool as_before = event.fence == submission.fence_floor && with(submission.group_of_floor);
-  own = event.fence;
+  const bool together = fence == highest && with(group);
+  const bool as_before = fence == submission.fence_floor && with(submission.group_of_floor);
+  own = fence;
   if (!re_entered && !old_tenure && !together && !(faults_.data_loss && faults_.clock_back)) {
-    if (event.fence <= submission.fence_floor && !as_before) {
-      world_.violation("P5: fence " + std::to_string(event.fence) + " is not above " +
+    if (fence <= submission.fence_floor && !as_before) {
+      world_.violation("P5: fence " + std::to_string(fence) + " is not above " +
                        std::to_string(submission.fence_floor) +
                        ", delivered before it was asked for");
     } else if (exclusion_applies(submission.name) && submission.want.limit == 0 &&
-               event.fence <= highest) {
-      world_.violation("P5: fence " + std::to_string(event.fence) + " is not above " +
+               fence <= highest) {
+      world_.violation("P5: fence " + std::to_string(fence) + " is not above " +
                        std::to_string(highest));
     }
   }
-  group = event.fence > highest ? submission.want.group : group;
-  highest = std::max(highest, event.fence);
+  if (fence > highest) {
+    owner_[submission.name] = {process.number(), submission.owner};
+  }
+  group = fence > highest ? submission.want.group : group;
+  highest = std::max(highest, fence);
 }
 
 void Checks::given_up(Process& process, std::int64_t hold) {

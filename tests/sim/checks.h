@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/process.h"
 
@@ -56,6 +57,7 @@ class Checks {
     Want want;
     std::int64_t fence_floor = 0;  // delivered before it was submitted
     std::string group_of_floor;
+    bool of_a_set = false;
   };
 
   struct Live {
@@ -69,8 +71,10 @@ class Checks {
 
   using Key = std::pair<int, std::int64_t>;  // process, tag or hold
 
-  void on_acquired(Process& process, const Event& event, const Submission& submission);
-  void check_fence(Process& process, const Event& event, const Submission& submission);
+  void on_acquired(Process& process, const Event& event, std::int64_t fence,
+                   const Submission& submission);
+  void check_fence(Process& process, std::int64_t fence, const Submission& submission);
+  bool re_enters_a_part(int process, std::int64_t fence, const Submission& submission) const;
   void check_exclusion(const Key& key, const Live& live);
   void check_limit(const Live& live);
   void begin_lock_delay(const Live& live);
@@ -78,10 +82,11 @@ class Checks {
 
   World& world_;
   const Faults faults_;
-  std::map<Key, Submission> pending_;
-  std::map<Key, Live> live_;
+  std::map<Key, std::vector<Submission>> pending_;  // for each name
+  std::multimap<Key, Live> live_;                   // for each name
   std::map<std::string, std::int64_t> highest_fence_;
-  std::map<std::string, std::string> group_;     // of the tenure with that fence
+  std::map<std::string, std::string> group_;                   // of the tenure with that fence
+  std::map<std::string, std::pair<int, std::int64_t>> owner_;  // process and owner, of that fence
   std::map<std::string, Micros> not_before_;     // the end of a lock-delay, at the soonest
   std::map<std::string, Micros> delayed_until_;  // and at the latest
   std::map<std::string, Micros> longest_delay_;  // that was asked for

@@ -18,6 +18,7 @@ class Planner {
     plan.semaphore = on(20);
     if (kind <= 85) {
       stormy(plan);
+      plan.sets = on(30);
     } else {
       steady(plan);
       if (kind > 98) {

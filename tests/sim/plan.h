@@ -31,6 +31,7 @@ struct Plan {
   std::int64_t identities = 15;  // the same
   bool semaphore = false;        // one of the names is one
   bool latch = false;            // users set, count down and await one, too
+  bool sets = false;             // there are three names, of which some users take several at once
   bool haunted = false;  // acquires are often cut off on their way, given up, and arrive late
   Range think{200, 100 * kMillisecond};
   Range hold{200, 100 * kMillisecond};

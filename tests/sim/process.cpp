@@ -41,6 +41,7 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
       lock_(Kind::kLock, identity_),
       semaphore_(Kind::kSemaphore, identity_),
       latch_(identity_, kRememberRequests),
+      many_(identity_),
       link_(std::make_unique<SimLink>(world, number)) {
   link_->handlers.opened = [this](int id) {
     deliver([this, id] {

@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "primitive/latch.h"
 #include "primitive/lock.h"
+#include "primitive/many.h"
 #include "sim/world.h"
 
 namespace belay::sim {
@@ -47,6 +48,8 @@ class Process final : public EngineEvents {
   const Primitive& semaphore() const { return semaphore_; }
 
   const LatchPrimitive& latch() const { return latch_; }
+
+  const ManyNames& many() const { return many_; }
 
   Micros clock() const { return clock_at(world_.now()); }  // its local time
 
@@ -86,6 +89,7 @@ class Process final : public EngineEvents {
   HeldPrimitive lock_;
   HeldPrimitive semaphore_;
   LatchPrimitive latch_;
+  ManyLocks many_;
   std::unique_ptr<SimLink> link_;
   std::unique_ptr<Node> node_;
   std::unique_ptr<SingleRouter> router_;

@@ -33,8 +33,8 @@ struct User {
   Process* process = nullptr;
   std::int64_t owner = 0;
   std::string name;
-  Want want;
-  std::int64_t tag = 0;  // of the pending acquire
+  std::vector<std::string> names;  // several, in any order; `name` is the first then
+  std::int64_t tag = 0;            // of the pending acquire
   Micros asked_at = 0;
   bool counts = false;  // what is pending sets or counts down: that is not taken back
   bool timed = false;   // asks for a time of its own, or re-enters what may have one
@@ -91,6 +91,9 @@ class Schedule {
     names_ = {"a"};
     if (world_.chance(30)) {
       names_.emplace_back("{b}c");
+    }
+    if (plan_.sets) {
+      names_ = {"a", "{b}c", "d"};
     }
     if (plan_.semaphore) {
       names_.emplace_back(kSemaphore);
@@ -205,6 +208,8 @@ class Schedule {
     if (user.holds.empty()) {
       const auto last = static_cast<std::int64_t>(names_.size()) - 1;
       user.name = names_[static_cast<std::size_t>(world_.random().between(0, last))];
+      user.names = plan_.sets && world_.chance(60) ? some_names() : std::vector<std::string>();
+      user.name = user.names.empty() ? user.name : user.names.front();
     }
     AcquireRequest request;
     user.counts = false;
@@ -212,6 +217,10 @@ class Schedule {
         user.name == kSemaphore ? &user.process->semaphore() : &user.process->lock();
     request.name = user.name;
     request.want = some_want(user.name);
+    for (const std::string& name : user.names) {
+      request.names.emplace_back(name, some_want(name));
+    }
+    request.many = &user.process->many();
     request.owner = user.owner;
     request.notify = true;
     // One that is shorter than the way there and back is none.
@@ -304,6 +313,19 @@ class Schedule {
                          " still awaits a latch that has been gone for long");
       }
     }
+  }
+
+  // Two locks or all three, in any order.
+  std::vector<std::string> some_names() {
+    std::vector<std::string> names{"a", "{b}c", "d"};
+    for (std::size_t i = names.size() - 1; i > 0; --i) {
+      std::swap(names[i], names[static_cast<std::size_t>(
+                              world_.random().between(0, static_cast<std::int64_t>(i)))]);
+    }
+    if (world_.chance(60)) {
+      names.pop_back();
+    }
+    return names;
   }
 
   Want some_want(const std::string& name) {
@@ -648,7 +670,7 @@ class Schedule {
   void watch_progress() {
     for (const std::string& name : names_) {
       const bool wanted = std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
-        return user->tag != 0 && user->name == name && user->process->alive() &&
+        return user->tag != 0 && could_have(*user, name) && user->process->alive() &&
                !user->process->paused();
       });
       Micros& since = idle_since_[name];
@@ -662,6 +684,17 @@ class Schedule {
     if (!draining_ || anybody_waits()) {
       world_.at(world_.now() + 50 * kMillisecond, [this] { watch_progress(); });
     }
+  }
+
+  // Whether a user waits for the name, and for no other that somebody holds.
+  bool could_have(const User& user, const std::string& name) const {
+    if (user.names.empty()) {
+      return user.name == name;
+    }
+    return std::find(user.names.begin(), user.names.end(), name) != user.names.end() &&
+           std::none_of(user.names.begin(), user.names.end(), [this](const std::string& other) {
+             return checks_.believed_until(other) > world_.now();
+           });
   }
 
   bool anybody_waits() const {

@@ -1,0 +1,45 @@
+#include "primitive/many.h"
+
+#include "base/packing.h"
+#include "scripts/scripts.h"
+
+namespace belay {
+
+Command ManyLocks::acquire(const std::vector<ManyPart>& parts) const {
+  Command command{0, &scripts::kMany, {}, {me_.inbox_prefix(), me_.info}};
+  for (const ManyPart& part : parts) {
+    const std::vector<std::string>& keys = part.resource->keys;
+    command.keys.insert(command.keys.end(), keys.begin(), keys.end());
+    command.args.push_back(packed_acquire(me_, Kind::kLock, part.args) + part.args.want.group);
+  }
+  return command;
+}
+
+std::optional<std::vector<AcquireAnswer>> ManyLocks::read(Reply reply, std::size_t count) const {
+  Unpacker fields(reply.text());
+  AcquireAnswer same;
+  const std::uint8_t code = fields.u8();
+  same.code = static_cast<AcquireCode>(code);
+  same.server_time = fields.number();
+  if (same.code == AcquireCode::kBusy) {
+    same.remaining = fields.number();
+  }
+  const bool granted = same.code == AcquireCode::kGranted;
+  std::vector<AcquireAnswer> answers(count, same);
+  for (std::size_t i = 0; granted && i < count; ++i) {
+    answers[i].fence = fields.number();
+    answers[i].last_fence = fields.number();
+    answers[i].others_wait = fields.u8() != 0;
+    answers[i].permits = 1;
+    if (!is_fence_range(answers[i].fence, answers[i].last_fence)) {
+      return std::nullopt;
+    }
+  }
+  const bool known = granted || (code >= 3 && code <= 6);
+  if (!fields.complete() || !fields.rest().empty() || !known) {
+    return std::nullopt;
+  }
+  return answers;
+}
+
+}  // namespace belay

@@ -1,0 +1,21 @@
+// Several locks by one command. Stateless but for who this client is; usable from any thread.
+#pragma once
+
+#include "engine/many.h"
+#include "primitive/lock.h"
+
+namespace belay {
+
+class ManyLocks final : public ManyNames {
+ public:
+  explicit ManyLocks(Identity identity) : me_(std::move(identity)) {}
+
+  [[nodiscard]] Command acquire(const std::vector<ManyPart>& parts) const override;
+  [[nodiscard]] std::optional<std::vector<AcquireAnswer>> read(Reply reply,
+                                                               std::size_t count) const override;
+
+ private:
+  const Identity me_;
+};
+
+}  // namespace belay
