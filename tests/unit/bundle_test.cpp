@@ -1,0 +1,224 @@
+// Several names at once where each slot has to be asked apart, as in a cluster; and where one
+// command does for all. A fake link, with the server's replies by hand.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/packing.h"
+#include "engine/engine.h"
+#include "primitive/lock.h"
+#include "primitive/many.h"
+
+namespace belay {
+namespace {
+
+class RecordingLink final : public Link {
+ public:
+  void open() override {}
+
+  void send(std::string_view bytes) override {
+    if (bytes.find("EVAL") != std::string_view::npos) {
+      scripts.emplace_back(bytes);
+    }
+  }
+
+  void close() override {}
+
+  std::vector<std::string> scripts;  // calls
+};
+
+class Events final : public EngineEvents {
+ public:
+  void on_event(Event event) override { events.push_back(std::move(event)); }
+
+  std::vector<Event> events;
+};
+
+// Every slot is a group of its own, unless told otherwise.
+class SlotRouter final : public Router {
+ public:
+  explicit SlotRouter(Node& node) : node_(node) {}
+
+  Node& node_of(std::uint16_t /*slot*/) override { return node_; }
+
+  std::uint16_t group_of(std::uint16_t slot) override { return apart ? slot : 0; }
+
+  bool apart = true;
+
+ private:
+  Node& node_;
+};
+
+class Set : public testing::Test {
+ protected:
+  Set() {
+    node_.start(engine_, now_);
+    node_.on_timer(now_);
+    node_.on_link_open(now_);
+    answer("%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:5\r\n");
+    answer(">3\r\n$9\r\nsubscribe\r\n" + bulk(me_.inbox()) + ":1\r\n");
+    answer("+OK\r\n" + bulk("run_id:r\r\n") + bulk("") + "*2\r\n$3\r\n100\r\n$1\r\n0\r\n");
+  }
+
+  static std::string bulk(const std::string& text) {
+    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+  }
+
+  void answer(const std::string& bytes) { node_.on_link_bytes(bytes, now_); }
+
+  // To many: all of its names, with fences from this one on.
+  void grant(std::int64_t fence, int names = 1) {
+    Packer packed;
+    packed.u8(1).number(100 * kSecond);
+    for (int i = 0; i < names; ++i) {
+      packed.number(fence + i * 10).number(fence + i * 10 + 8).u8(0);
+    }
+    answer(bulk(packed.take()));
+  }
+
+  void refuse() { answer(bulk(Packer().u8(3).number(100 * kSecond).number(kSecond).take())); }
+
+  // To acquire.
+  void grant_one(std::int64_t fence) {
+    answer(bulk(Packer()
+                    .u8(1)
+                    .number(100 * kSecond)
+                    .number(fence)
+                    .number(fence + 8)
+                    .u8(0)
+                    .number(1)
+                    .take()));
+  }
+
+  void acquire(const std::vector<std::string>& names, Micros wait) {
+    AcquireRequest request;
+    request.primitive = &lock_;
+    request.many = &many_;
+    for (const std::string& name : names) {
+      request.names.emplace_back(name, Want());
+    }
+    ASSERT_TRUE(engine_.acquire(1, request, wait, now_).ok());
+  }
+
+  // The calls since the last time, each as the names that it is about.
+  std::vector<std::string> asked() {
+    std::vector<std::string> calls;
+    for (const std::string& script : link_.scripts) {
+      std::string names;
+      for (const char name : {'a', 'b', 'c'}) {
+        const bool about = script.find(std::string("belay:r:{") + name + "}") != std::string::npos;
+        names += about ? std::string(1, name) : std::string();
+      }
+      calls.push_back(names);
+    }
+    link_.scripts.clear();
+    return calls;
+  }
+
+  using Calls = std::vector<std::string>;
+
+  Micros now_ = kSecond;
+  Config config_;
+  const Identity me_{"ABCDEFGHIJKLMNOPQRSTUV", "belay:", "1 host label"};
+  const HeldPrimitive lock_{Kind::kLock, me_};
+  const ManyLocks many_{me_};
+  RecordingLink link_;
+  Events events_;
+  Node node_{config_, me_.inbox(), 1, link_};
+  SlotRouter router_{node_};
+  Engine engine_{config_, lock_, {&lock_}, router_, events_, 2};
+};
+
+TEST_F(Set, OfOneGroupCostsOneExchange) {
+  router_.apart = false;
+  acquire({"c", "a", "b"}, kNever);
+  EXPECT_EQ(asked(), Calls{"abc"});
+  grant(50, 3);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].status.code, BELAY_OK);
+  EXPECT_EQ(engine_.look(events_.events[0].hold, now_).fences, events_.events[0].fences);
+  EXPECT_EQ(asked(), Calls{});
+}
+
+TEST_F(Set, OfSeveralGroupsIsTriedInParallel) {
+  acquire({"a", "b", "c"}, kNever);
+  EXPECT_EQ(asked().size(), 3U);
+  grant(50);
+  grant(60);
+  EXPECT_TRUE(events_.events.empty());
+  grant(70);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].fences.size(), 3U);
+}
+
+TEST_F(Set, GoesBackWhereAGroupIsBusyAndIsTakenInOrder) {
+  acquire({"b", "a"}, kNever);
+  const Calls tried = asked();
+  ASSERT_EQ(tried.size(), 2U);
+  grant(50);
+  refuse();
+  // What the first group gave is left before anything is asked for again.
+  EXPECT_EQ(asked(), (Calls{tried[0], "a"}));
+  answer(bulk(Packer().u8(1).number(100 * kSecond).number(0).take()));
+  grant_one(60);
+  EXPECT_EQ(asked(), Calls{"b"});
+  EXPECT_TRUE(events_.events.empty());
+  grant_one(70);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].fences, (std::vector<std::int64_t>{70, 60}));
+}
+
+TEST_F(Set, ThatIsOnlyTriedIsBusyWithoutAnotherQuestion) {
+  router_.apart = false;
+  acquire({"a", "b"}, 0);
+  asked();
+  refuse();
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].status.code, BELAY_BUSY);
+  EXPECT_EQ(asked(), Calls{});
+  EXPECT_TRUE(engine_.idle());
+}
+
+TEST_F(Set, IsLeftNameByNameAndReleasedOnce) {
+  router_.apart = false;
+  acquire({"a", "b"}, kNever);
+  grant(50, 2);
+  asked();
+  ASSERT_TRUE(engine_.release(2, events_.events.at(0).hold, now_).ok());
+  EXPECT_EQ(asked(), (Calls{"a", "b"}));
+  const std::string left = bulk(Packer().u8(1).number(100 * kSecond).number(0).take());
+  answer(left);
+  EXPECT_EQ(events_.events.size(), 1U);
+  answer(left);
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_RELEASED);
+  EXPECT_EQ(events_.events[1].status.code, BELAY_OK);
+  EXPECT_TRUE(engine_.idle());
+}
+
+TEST_F(Set, IsAnsweredByNothingThatTheScriptDoesNotGive) {
+  const auto reads = [this](const std::string& packed, std::size_t count) {
+    bool read = false;
+    ReplyReader reader;
+    EXPECT_EQ(reader.feed(bulk(packed),
+                          [&](Reply reply) {
+                            read = many_.read(reply, count).has_value();
+                            return true;
+                          }),
+              "");
+    return read;
+  };
+  const std::string granted = Packer().u8(1).number(1000).number(5).number(13).u8(0).take();
+  EXPECT_TRUE(reads(granted, 1));
+  EXPECT_FALSE(reads(granted, 2));
+  EXPECT_FALSE(reads(granted + "x", 1));
+  EXPECT_FALSE(reads(granted.substr(1), 1));
+  EXPECT_FALSE(reads(Packer().u8(1).number(1000).number(5).number(4).u8(0).take(), 1));
+  EXPECT_TRUE(reads(Packer().u8(6).number(1000).take(), 1));
+  EXPECT_FALSE(reads(Packer().u8(2).number(1000).take(), 1));
+  EXPECT_FALSE(reads(Packer().u8(7).number(1000).take(), 1));
+}
+
+}  // namespace
+}  // namespace belay
