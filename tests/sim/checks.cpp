@@ -25,8 +25,12 @@ void Checks::accepted(Process& process, std::int64_t tag, const AcquireRequest& 
   submissions.clear();
   for (const auto& [name, want] : names) {
     longest_delay_[name] = std::max(longest_delay_[name], want.lock_delay);
-    submissions.push_back(
-        {name, request.owner, want, highest_fence_[name], group_[name], names.size() > 1});
+    Submission submission{name,         request.owner,    want, highest_fence_[name],
+                          group_[name], names.size() > 1, false};
+    submission.floor_is_its_owners =
+        stands(process.number(), submission, submission.fence_floor) ||
+        is_a_part(process.number(), submission, submission.fence_floor);
+    submissions.push_back(submission);
   }
 }
 
@@ -99,33 +103,39 @@ void Checks::on_acquired(Process& process, const Event& event, std::int64_t fenc
                 Live{submission.name, submission.owner, want, fence, world_.now(), false});
 }
 
-// An owner may re-enter a name that it has as a part of a set, while the set waits for others: its
-// fence is delivered before the set is.
-bool Checks::re_enters_a_part(int process, std::int64_t fence, const Submission& submission) const {
+// Whether the owner has the name under that fence by a hold that was told of.
+bool Checks::stands(int process, const Submission& submission, std::int64_t fence) const {
+  return std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
+    const Live& live = entry.second;
+    return entry.first.first == process && live.name == submission.name && !live.lost &&
+           live.owner == submission.owner && submission.owner != 0 && live.fence == fence;
+  });
+}
+
+// What a set has while it waits for other names is told to nobody, but its owner re-enters it: the
+// fence is then told before the set is, and again after those holds are gone. That is right only
+// for the latest fence, which this owner was told of, and as long as a set that may have it is
+// pending or comes true: one that was asked for before that fence was, or while its owner had it.
+bool Checks::is_a_part(int process, const Submission& submission, std::int64_t fence) const {
   const auto highest = highest_fence_.find(submission.name);
   const auto owner = owner_.find(submission.name);
-  if (submission.owner == 0 || highest == highest_fence_.end() || highest->second != fence ||
+  if (submission.owner == 0 || owner == owner_.end() || highest->second != fence ||
       owner->second != std::pair(process, submission.owner)) {
     return false;
   }
-  return submission.of_a_set ||
+  const auto may_have = [&](const Submission& one) {
+    return one.may_have(fence) && one.name == submission.name && one.owner == submission.owner;
+  };
+  return may_have(submission) ||
          std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
            return entry.first.first == process &&
-                  std::any_of(entry.second.begin(), entry.second.end(), [&](const Submission& one) {
-                    return one.of_a_set && one.name == submission.name &&
-                           one.owner == submission.owner;
-                  });
+                  std::any_of(entry.second.begin(), entry.second.end(), may_have);
          });
 }
 
 void Checks::check_fence(Process& process, std::int64_t fence, const Submission& submission) {
-  const bool re_entered = re_enters_a_part(process.number(), fence, submission) ||
-                          std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
-                            return entry.first.first == process.number() &&
-                                   entry.second.name == submission.name && !entry.second.lost &&
-                                   entry.second.owner == submission.owner &&
-                                   submission.owner != 0 && entry.second.fence == fence;
-                          });
+  const bool re_entered =
+      stands(process.number(), submission, fence) || is_a_part(process.number(), submission, fence);
   std::int64_t& highest = highest_fence_[submission.name];
   std::string& group = group_[submission.name];
   std::int64_t& own = own_fence_[{process.number(), submission.name}];

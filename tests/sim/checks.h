@@ -58,6 +58,12 @@ class Checks {
     std::int64_t fence_floor = 0;  // delivered before it was submitted
     std::string group_of_floor;
     bool of_a_set = false;
+    bool floor_is_its_owners = false;  // who had that fence then, as far as is known
+
+    // Whether the set may have the name under this fence, the latest and its owner's, as a part.
+    bool may_have(std::int64_t fence) const {
+      return of_a_set && (fence > fence_floor || floor_is_its_owners);
+    }
   };
 
   struct Live {
@@ -74,7 +80,8 @@ class Checks {
   void on_acquired(Process& process, const Event& event, std::int64_t fence,
                    const Submission& submission);
   void check_fence(Process& process, std::int64_t fence, const Submission& submission);
-  bool re_enters_a_part(int process, std::int64_t fence, const Submission& submission) const;
+  bool stands(int process, const Submission& submission, std::int64_t fence) const;
+  bool is_a_part(int process, const Submission& submission, std::int64_t fence) const;
   void check_exclusion(const Key& key, const Live& live);
   void check_limit(const Live& live);
   void begin_lock_delay(const Live& live);
