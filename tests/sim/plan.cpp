@@ -19,6 +19,7 @@ class Planner {
     if (kind <= 85) {
       stormy(plan);
       plan.sets = on(30);
+      plan.slots_apart = plan.sets && on(50);
     } else {
       steady(plan);
       if (kind > 98) {

@@ -32,6 +32,7 @@ struct Plan {
   bool semaphore = false;        // one of the names is one
   bool latch = false;            // users set, count down and await one, too
   bool sets = false;             // there are three names, of which some users take several at once
+  bool slots_apart = false;      // and these in a command for each slot
   bool haunted = false;  // acquires are often cut off on their way, given up, and arrive late
   Range think{200, 100 * kMillisecond};
   Range hold{200, 100 * kMillisecond};

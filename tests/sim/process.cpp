@@ -23,6 +23,26 @@ Config config_of(Micros watchdog_lease, Micros request_timeout) {
   return config;
 }
 
+// One server, of which each slot is asked for apart, as in a cluster.
+class SlotRouter final : public Router {
+ public:
+  explicit SlotRouter(Node& node) : node_(node) {}
+
+  Node& node_of(std::uint16_t /*slot*/) override { return node_; }
+
+  std::uint16_t group_of(std::uint16_t slot) override { return slot; }
+
+ private:
+  Node& node_;
+};
+
+std::unique_ptr<Router> router_to(Node& node, bool slots_apart) {
+  if (slots_apart) {
+    return std::make_unique<SlotRouter>(node);
+  }
+  return std::make_unique<SingleRouter>(node);
+}
+
 }  // namespace
 
 int process_of(std::string_view client) {
@@ -30,7 +50,7 @@ int process_of(std::string_view client) {
 }
 
 Process::Process(World& world, int number, Observer observer, Micros watchdog_lease,
-                 Micros request_timeout)
+                 Micros request_timeout, bool slots_apart)
     : world_(world),
       number_(number),
       observer_(std::move(observer)),
@@ -67,7 +87,7 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
     });
   };
   node_ = std::make_unique<Node>(config_, identity_.inbox(), world.random().next(), *link_);
-  router_ = std::make_unique<SingleRouter>(*node_);
+  router_ = router_to(*node_, slots_apart);
   engine_ = std::make_unique<Engine>(config_, lock_,
                                      std::vector<const Primitive*>{&lock_, &semaphore_, &latch_},
                                      *router_, *this, world.random().next());

@@ -31,7 +31,7 @@ class Process final : public EngineEvents {
   };
 
   Process(World& world, int number, Observer observer, Micros watchdog_lease,
-          Micros request_timeout);
+          Micros request_timeout, bool slots_apart = false);
 
   int number() const { return number_; }
 
@@ -92,7 +92,7 @@ class Process final : public EngineEvents {
   ManyLocks many_;
   std::unique_ptr<SimLink> link_;
   std::unique_ptr<Node> node_;
-  std::unique_ptr<SingleRouter> router_;
+  std::unique_ptr<Router> router_;
   std::unique_ptr<Engine> engine_;
 };
 

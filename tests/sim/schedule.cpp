@@ -156,8 +156,8 @@ class Schedule {
           custody_.after_step(process.number());
           look_at_service();
         }};
-    processes_.push_back(
-        std::make_unique<Process>(world_, number, observer, plan_.lease, plan_.timeout));
+    processes_.push_back(std::make_unique<Process>(world_, number, observer, plan_.lease,
+                                                   plan_.timeout, plan_.slots_apart));
     const std::int64_t users =
         world_.random().between(plan_.most_users > 3 ? 3 : 1, plan_.most_users);
     for (std::int64_t i = 0; i < users; ++i) {
