@@ -288,6 +288,91 @@ class RunShares(CliTest):
         self.assertEqual(self.run_code("-n", self.name, *TRUE), 1)
 
 
+class RunTakesSeveralNames(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.names = [f"{self.name}.{letter}" for letter in "abc"]
+
+    def held(self):
+        return [self.inspect(name)["held"] for name in self.names]
+
+    def test_all_or_none(self):
+        holder = self.hold(name=self.names[1])
+        self.assertEqual(self.belay("run", "-n", *self.names, *TRUE), (1, "", ""))
+        self.assertEqual(self.run_code("-w", "0.2", "-E", "9", *self.names, *TRUE), 9)
+        self.assertRegex(self.belay("run", "-nv", *self.names, *TRUE)[2],
+                         rf"^belay: '{self.names[0]}' and 2 more is in use, waited [\d.]+ s\n$")
+        eventually(lambda: self.held() == [False, True, False], "the others are free")
+        self.let_go(holder)
+        inside = f"for name; do {BELAY} inspect $name | grep -c ^holder; done"
+        self.assertEqual(self.belay("run", *self.names, "--", "sh", "-c", inside, "-", *self.names),
+                         (0, "1\n1\n1\n", ""))
+        self.assertEqual(self.held(), [False] * 3)
+
+    def test_each_under_a_fence_of_its_own_in_the_order_given(self):
+        order = [self.names[2], self.names[0], self.names[1]]
+        show = ["sh", "-c", f"echo $BELAY_NAME $BELAY_FENCE $BELAY_FENCES; "
+                f"for name; do {BELAY} inspect --json $name; done", "-", *order]
+        code, out, err = self.belay("run", *order, "--", *show)
+        self.assertEqual((code, err), (0, ""))
+        first, *inspected = out.splitlines()
+        name, fence, *fences = first.split()
+        self.assertEqual(name, order[0])
+        self.assertEqual([int(text) for text in fences],
+                         [parse_lines(line)[0]["holder"]["fence"] for line in inspected])
+        self.assertEqual(fence, fences[0])
+
+    def test_shared_and_by_one_identity(self):
+        for options in (["-s"], ["--identity", "deploy"]):
+            inner = [BELAY, "run", "-n", *options, *self.names, *TRUE]
+            self.assertEqual(self.run_code(*options, *self.names, "--", *inner), 0)
+            self.assertEqual(self.run_code(*options, *self.names, "--", BELAY, "run", "-n",
+                                           *reversed(self.names), *TRUE), 1)
+
+    def test_no_permits_of_several(self):
+        code, out, err = self.belay("run", "--permits", "1/2", *self.names, *TRUE)
+        self.assertEqual((code, out), (64, ""))
+        self.assertIn("a second name is not for this kind of request", err)
+
+    def test_in_any_order_and_nobody_deadlocks(self):
+        turn = self.script("""
+            mkdir inside || { echo overlap >>turns; exit 1; }
+            echo turn >>turns
+            rmdir inside""")
+        a, b, c = self.names
+        orders = [[a, b, c], [c, b, a], [b, c, a], [c, a, b], [b, a], [c, b]]
+        processes = [self.start("run", *names, "--", *turn) for names in orders * 2]
+        self.assertEqual([process.finish()[0] for process in processes], [0] * len(processes))
+        self.assertEqual(self.await_file("turns").split(), ["turn"] * len(processes))
+
+    def test_and_loses_all_with_one(self):
+        script = self.script("echo $$ >started\nwhile :; do sleep 0.02; done")
+        process = self.start("run", *self.names, "--", *script)
+        child = int(self.await_file("started"))
+        self.assertEqual(self.belay("break", self.names[1])[0], 0)
+        code, _, err = process.finish()
+        self.assertEqual(code, 75)
+        self.assertIn(f"'{self.names[0]}' and 2 more was lost: ", err)
+        self.assertIn(self.names[1], err.split("was lost: ")[1])
+        self.assertFalse(is_running(child))
+        self.assertEqual(self.held(), [False] * 3)
+
+    def test_and_leaves_nothing_when_killed_while_it_waits(self):
+        self.hold(name=self.names[1])
+        waiter = self.start("run", "--lease", "1", *self.names, *TRUE)
+        eventually(lambda: self.held() == [True, True, False], "it has the first one")
+        waiter.send(signal.SIGKILL)
+        eventually(lambda: self.held() == [False, True, False], "its lease has ended")
+
+    def test_and_shows_whom_it_waits_for(self):
+        holder = self.hold("--label", "billing", name=self.names[1])
+        terminal = self.terminal(BELAY, "run", *self.names, "--", "echo", "granted")
+        terminal.expect(rf"waiting for '{self.names[1]}': held by \S+ pid {holder.pid} \(billing\)")
+        self.let_go(holder)
+        terminal.expect("granted\r\n")
+        self.assertEqual(terminal.exit_code(), 0)
+
+
 class RunHandlesSignals(CliTest):
     def test_by_leaving_the_queue_while_it_waits(self):
         self.hold()

@@ -292,10 +292,10 @@ class CliTest(unittest.TestCase):
             return int(children[0]) if children and name_of(children[0]) == program else None
         return eventually(child, f"{program} runs")
 
-    def hold(self, *options):
+    def hold(self, *options, name=None):
         """A belay that holds the lock until its stdin ends."""
-        holder = self.start("run", *options, self.name, "--", "cat", stdin=subprocess.PIPE)
-        self.await_held()
+        holder = self.start("run", *options, name or self.name, "--", "cat", stdin=subprocess.PIPE)
+        self.await_held(name)
         return holder
 
     def let_go(self, holder):
