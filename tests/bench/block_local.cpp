@@ -107,18 +107,11 @@ void run_reentry(const Plan& plan, Report& report) {
   report.begin("reentry", "an owner that holds the name acquires and releases it again");
   Target target(plan.server.url());
   Request request("reentry", 7);
-  const auto acquire = [&] {
-    const std::int64_t hold = belay_acquire(target.get(), request.get(), -1, nullptr);
-    if (hold <= 0) {
-      expect_ok(static_cast<std::int32_t>(-hold), "belay_acquire");
-    }
-    return hold;
-  };
-  const std::int64_t outer = acquire();
+  const std::int64_t outer = target.acquire(request);
   const Side side{"belay", [&](double seconds) {
                     return run_alone(seconds, [&] {
                       for (int i = 0; i < kBatch; ++i) {
-                        target.release(acquire());
+                        target.release(target.acquire(request));
                       }
                     });
                   }};

@@ -1,5 +1,5 @@
 // Distinct names: what an acquire and its release cost when nobody else wants the lock. One thread,
-// 64 threads, and 64 submissions in flight from one thread.
+// 64 threads, 64 submissions in flight from one thread, and 16 names in one hold.
 #include <array>
 #include <memory>
 #include <string>
@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kThreads = 64;
 constexpr int kInFlight = 64;
+constexpr int kNames = 16;
 
 Side belay_pair(Target& target, std::int64_t& count) {
   return {"belay", [&target, &count](double seconds) {
@@ -151,6 +152,20 @@ class FloorFlight {
   std::int64_t count_ = 0;
 };
 
+// One hold of so many names that nobody has used before.
+Side names_pair(const char* side, int names, Target& target, std::int64_t& count) {
+  return {side, [names, &target, &count](double seconds) {
+            return run_alone(seconds, [&] {
+              std::vector<std::string> fresh;
+              for (int i = 0; i < names; ++i) {
+                fresh.push_back(name_of("names", ++count));
+              }
+              Request request(fresh);
+              target.release(target.acquire(request));
+            });
+          }};
+}
+
 }  // namespace
 
 void run_pair(const Plan& plan, Report& report) {
@@ -208,6 +223,18 @@ void run_flight64(const Plan& plan, Report& report) {
   const Ratio rate = rate_ratio(measured, "belay", "fenced");
   report.line("rate to fenced pipelined: " + show(rate));
   report.at_least("rate, times fenced pipelined", ">= 0.85", 0.85, rate.known, rate.median, 2);
+}
+
+void run_names16(const Plan& plan, Report& report) {
+  report.begin("names16", "16 names in one hold, beside one name");
+  Target target(plan.server.url());
+  std::int64_t count = 0;
+  const std::vector<Measured> measured = compare(
+      plan, {names_pair("sixteen", kNames, target, count), names_pair("one", 1, target, count)});
+  report.sides(measured, "hold");
+  const Ratio to_one = latency_ratio(measured, "sixteen", "one");
+  report.line("p50 to one: " + show(to_one));
+  report.at_most("p50, times one name", "<= 8.00", 8, to_one.known, to_one.median, 2);
 }
 
 }  // namespace belay::bench

@@ -10,6 +10,7 @@ namespace belay::bench {
 void run_pair(const Plan& plan, Report& report);
 void run_threads64(const Plan& plan, Report& report);
 void run_flight64(const Plan& plan, Report& report);
+void run_names16(const Plan& plan, Report& report);
 // block_contended.cpp
 void run_handoff(const Plan& plan, Report& report);
 void run_commands(const Plan& plan, Report& report);

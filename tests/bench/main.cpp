@@ -21,7 +21,8 @@ using belay::bench::Server;
 constexpr const char* kUsage =
     "usage: belay_bench [--quick] [--rounds N] [--slice-ms N] [--server PROGRAM] [--side NAME] "
     "[block...]\n"
-    "blocks: pair threads64 flight64 handoff commands local16 reentry kinds readers16 server "
+    "blocks: pair threads64 flight64 names16 handoff commands local16 reentry kinds readers16 "
+    "server "
     "(default: all)\n"
     "--side runs one side only, for profilers\n";
 
@@ -31,11 +32,12 @@ struct Block {
 };
 
 constexpr Block kBlocks[] = {
-    {"pair", belay::bench::run_pair},           {"threads64", belay::bench::run_threads64},
-    {"flight64", belay::bench::run_flight64},   {"handoff", belay::bench::run_handoff},
-    {"commands", belay::bench::run_commands},   {"local16", belay::bench::run_local16},
-    {"reentry", belay::bench::run_reentry},     {"kinds", belay::bench::run_kinds},
-    {"readers16", belay::bench::run_readers16}, {"server", belay::bench::run_server}};
+    {"pair", belay::bench::run_pair},         {"threads64", belay::bench::run_threads64},
+    {"flight64", belay::bench::run_flight64}, {"names16", belay::bench::run_names16},
+    {"handoff", belay::bench::run_handoff},   {"commands", belay::bench::run_commands},
+    {"local16", belay::bench::run_local16},   {"reentry", belay::bench::run_reentry},
+    {"kinds", belay::bench::run_kinds},       {"readers16", belay::bench::run_readers16},
+    {"server", belay::bench::run_server}};
 
 struct Arguments {
   bool quick = false;

@@ -50,6 +50,14 @@ std::int64_t Target::lock(const char* name) {
   return hold;
 }
 
+std::int64_t Target::acquire(Request& request) {
+  const std::int64_t hold = belay_acquire(client_, request.get(), -1, nullptr);
+  if (hold <= 0) {
+    expect_ok(static_cast<std::int32_t>(-hold), "belay_acquire");
+  }
+  return hold;
+}
+
 void Target::release(std::int64_t hold) {
   const std::int32_t status = belay_release(client_, hold);
   if (status == BELAY_LOST) {
@@ -66,6 +74,12 @@ std::int64_t Target::lost() {
 Request::Request(const char* name, std::int64_t owner) : request_(belay_request_new(BELAY_LOCK)) {
   expect_ok(belay_request_add_name(request_, name, -1), "belay_request_add_name");
   expect_ok(belay_request_set_owner(request_, owner), "belay_request_set_owner");
+}
+
+Request::Request(const std::vector<std::string>& names) : request_(belay_request_new(BELAY_LOCK)) {
+  for (const std::string& name : names) {
+    expect_ok(belay_request_add_name(request_, name.c_str(), -1), "belay_request_add_name");
+  }
 }
 
 Request::~Request() {

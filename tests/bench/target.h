@@ -6,8 +6,23 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace belay::bench {
+
+class Request {
+ public:
+  explicit Request(const char* name, std::int64_t owner = 0);
+  explicit Request(const std::vector<std::string>& names);
+  ~Request();
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  belay_request* get() { return request_; }
+
+ private:
+  belay_request* request_;
+};
 
 class Target {
  public:
@@ -17,6 +32,7 @@ class Target {
   Target& operator=(const Target&) = delete;
 
   std::int64_t lock(const char* name);
+  std::int64_t acquire(Request& request);
   // A hold that was lost is counted: a machine that stands still for as long as a grant lasts loses
   // one.
   void release(std::int64_t hold);
@@ -27,19 +43,6 @@ class Target {
 
  private:
   belay_client* client_;
-};
-
-class Request {
- public:
-  explicit Request(const char* name, std::int64_t owner = 0);
-  ~Request();
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
-
-  belay_request* get() { return request_; }
-
- private:
-  belay_request* request_;
 };
 
 // A name that nobody has used before, by `prefix` and number.
