@@ -27,6 +27,7 @@ extern const Test shared_tests[];
 extern const Test joint_tests[];
 extern const Test semaphore_tests[];
 extern const Test many_tests[];
+extern const Test many_fault_tests[];
 extern const Test hold_tests[];
 extern const Test query_tests[];
 extern const Test guard_tests[];
