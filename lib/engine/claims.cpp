@@ -161,7 +161,8 @@ void Engine::on_acquire_answer(const Asked& asked, const AcquireAnswer& answer, 
   if (!current || claim.state != ClaimState::kAsking) {
     return;
   }
-  // A try is told BUSY also where an ask that was cut off has queued the claim for who gave up since.
+  // A try is told BUSY also where an ask that was cut off has queued the claim for who gave up
+  // since.
   claim.may_stand = claim.may_stand && answer.code == AcquireCode::kBusy;
   claim.refusal = Status();
   switch (answer.code) {
@@ -212,9 +213,8 @@ void Engine::on_acquire_error(Claim& claim, std::string_view words, Micros now) 
 // there.
 void Engine::refuse(Claim& claim, const Status& status, Micros now) {
   const bool may_stand = claim.ticket != 0 || claim.may_stand;
-  const Status why = status;
   for (Pending* pending : concerned(claim)) {
-    complete(*pending, why, now);
+    complete(*pending, status, now);
   }
   end_claim(claim, may_stand, 0, now);
 }
@@ -531,10 +531,9 @@ void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) 
   const Micros renewed_until =
       claim.renew_out ? if_it_arrives_late(claim.renewing, claim.renewed_at) : 0;
   // An ask that is not answered yet may prolong what a message has granted.
-  const Micros matters_until =
-      std::max(claim.matters_until, claim.state == ClaimState::kHeld
-                                        ? std::max(claim.lapses_at, renewed_until)
-                                        : queued_until);
+  const Micros matters_until = std::max(
+      claim.matters_until,
+      claim.state == ClaimState::kHeld ? std::max(claim.lapses_at, renewed_until) : queued_until);
   claim.state = ClaimState::kIdle;
   claim.ask_out = false;
   claim.ask_at = kNever;
