@@ -100,8 +100,8 @@ MUTATIONS = [
              "local ours = record and is_claim(record, claim)",
              "local ours = record and (is_claim(record, claim) or OFF('owner-check-in-leave'))"),
     Mutation("deadline-from-send-time", "lib/engine/claims.cpp",
-             "         sent + flight.lease - lease_margin(flight.lease),",
-             "         (OFF(\"deadline-from-send-time\") ? now : sent) + flight.lease - lease_margin(flight.lease),"),
+             "         sent + asked.lease - lease_margin(asked.lease),",
+             "         (OFF(\"deadline-from-send-time\") ? now : sent) + asked.lease - lease_margin(asked.lease),"),
     Mutation("a-group-shares-with-no-other", "lib/scripts/common.lua",
              "joint.group == group",
              "(joint.group == group or OFF('a-group-shares-with-no-other'))"),
@@ -118,11 +118,37 @@ MUTATIONS = [
              "  if (!has_effect(pending)) {\n    Claim* claim",
              "  if (!has_effect(pending) && !OFF(\"lost-cancel\")) {\n    Claim* claim"),
     Mutation("double-completion", "lib/engine/engine.cpp",
-             "  pendings_.erase(pending.tag);\n  events_.on_event(std::move(event));",
-             "  pendings_.erase(pending.tag);\n"
+             "    want_step(*bundle->second);\n  }\n  events_.on_event(std::move(event));",
+             "    want_step(*bundle->second);\n  }\n"
              "  if (OFF(\"double-completion\") && event.status.code == BELAY_TIMEOUT) {\n"
              "    events_.on_event(event);\n  }\n"
              "  events_.on_event(std::move(event));"),
+    Mutation("a-set-is-taken-in-one-order", "lib/engine/bundles.cpp",
+             "              return bundle.parts[left].name < bundle.parts[right].name;",
+             "              return !OFF(\"a-set-is-taken-in-one-order\") &&"
+             " bundle.parts[left].name < bundle.parts[right].name;"),
+    Mutation("a-refused-set-gives-back-what-it-got", "lib/engine/bundles.cpp",
+             "    give_back(bundle, now);\n    bundle.stage = BundleStage::kTaking;",
+             "    if (!OFF(\"a-refused-set-gives-back-what-it-got\") || bundle.lost_a_part) {\n"
+             "      give_back(bundle, now);\n    }\n"
+             "    bundle.stage = BundleStage::kTaking;"),
+    Mutation("a-set-gives-back-what-it-cannot-keep", "lib/engine/bundles.cpp",
+             "    if (held == holds_.end()) {\n      continue;",
+             "    if (held == holds_.end() || (OFF(\"a-set-gives-back-what-it-cannot-keep\") && bundle.tag == 0)) {\n"
+             "      continue;"),
+    Mutation("a-lost-set-is-told-of", "lib/engine/bundles.cpp",
+             "    if (!std::exchange(bundle.told_of_loss, true)) {",
+             "    if (!std::exchange(bundle.told_of_loss, true) && !OFF(\"a-lost-set-is-told-of\")) {"),
+    Mutation("all-or-none", "lib/scripts/many.lua",
+             "  if code then",
+             "  if code and not OFF('all-or-none') then"),
+    Mutation("many-passes-nobody-who-waits", "lib/scripts/many.lua",
+             "  name.waited_for = redis.call('EXISTS', KEYS[name.at + 2]) == 1",
+             "  name.waited_for = not OFF('many-passes-nobody-who-waits') and redis.call('EXISTS', KEYS[name.at + 2]) == 1"),
+    Mutation("many-tells-nobody-again-of-what-has-lapsed", "lib/scripts/many.lua",
+             "  name.joint = name.members.sweep(name.members.read(record))",
+             "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"
+             " or name.members.sweep(name.members.read(record))"),
 ]
 
 # What lets the copied tree ask for the switch.
