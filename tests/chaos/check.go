@@ -10,6 +10,9 @@ const (
 	// How far the fences of a claim's local handoffs may be ahead of the server's time: a grant brings 8, a renewal at most 64.
 	localFences  = 72
 	longestGrant = 2000 // milliseconds
+	// For how long after its answer an acquire that was not granted may stand on the server beside its lease: the request timeout.
+	lingers = 1000 * millisecond
+	forever = int64(1) << 62
 )
 
 // A Violation is a promise that a history broke.
@@ -20,19 +23,22 @@ type Violation struct {
 
 // A Hold is what a history says of one hold.
 type Hold struct {
-	Worker, Owner   int
-	ID, Fence       int64
-	Name            string
-	LeaseMs         int64 // 0: the watchdog's
-	Call, Return    int64 // of its acquire
-	Vouched         int64 // the latest moment until which the library has vouched for it
-	ReleaseCall     int64 // 0: never
-	ReleaseStatus   string
-	ReleaseReturned bool
-	Lost            int64 // when LOST was told; 0: never
-	SampledLost     int64 // when its state was first seen to be LOST; 0: never
-	end             int64 // the moment from which nobody counts on it any more
-	outdated        bool  // handed over locally in a tenure whose record the server has lost
+	Worker, Owner  int
+	ID, Fence      int64
+	Name           string
+	Group          string // of those who may hold the lock together; "": alone
+	Permits, Limit int64  // of a semaphore; of a lock 1 and 0
+	LeaseMs        int64  // 0: the watchdog's
+	Call, Return   int64  // of its acquire
+	Vouched        int64  // the latest moment until which the library has vouched for it
+	ReleaseCall    int64  // 0: never
+	ReleaseStatus  string
+	ReleaseReturn  int64 // 0: never
+	Lost           int64 // when LOST was told; 0: never
+	SampledLost    int64 // when its state was first seen to be LOST; 0: never
+	end            int64 // the moment from which nobody counts on it any more
+	outdated       bool  // handed over locally in a tenure whose record the server has lost
+	joins          bool  // somebody of its tenure may have been in when it asked
 }
 
 type holdKey struct {
@@ -41,8 +47,9 @@ type holdKey struct {
 }
 
 type call struct {
-	event   Event
-	returns int
+	event    Event
+	returns  int
+	returned *Event
 }
 
 // A checker reads a record once, and collects what it finds wrong.
@@ -57,7 +64,7 @@ type checker struct {
 	violations []Violation
 }
 
-// Check holds a history against the promises of the lock and of the resources that its fences guard.
+// Check holds a history against the promises of locks, semaphores and latches, and of the resources that the locks' fences guard.
 func Check(record *Record) []Violation {
 	c := &checker{record: record, holds: map[holdKey]*Hold{}, acquires: map[[2]int64]*call{}, cancelled: map[[2]int64]bool{},
 		writes: map[string]*Event{}, outcomes: map[string]*Event{}}
@@ -73,6 +80,7 @@ func Check(record *Record) []Violation {
 		c.checkLosses(holds)
 		c.checkExclusion(name, holds)
 	}
+	c.checkLatches()
 	c.checkWrites()
 	sort.SliceStable(c.violations, func(i, j int) bool { return c.violations[i].At < c.violations[j].At })
 	return c.violations
@@ -83,7 +91,13 @@ func (c *checker) violation(at int64, format string, args ...interface{}) {
 }
 
 func (hold *Hold) String() string {
-	return fmt.Sprintf("worker %d's hold %d of '%s' (owner %d, fence %d)", hold.Worker, hold.ID, hold.Name, hold.Owner, hold.Fence)
+	mode := ""
+	if hold.Group != "" {
+		mode = ", group " + hold.Group
+	} else if hold.Limit > 0 {
+		mode = fmt.Sprintf(", %d permits", hold.Permits)
+	}
+	return fmt.Sprintf("worker %d's hold %d of '%s' (owner %d, fence %d%s)", hold.Worker, hold.ID, hold.Name, hold.Owner, hold.Fence, mode)
 }
 
 // ---- Reading
@@ -127,6 +141,7 @@ func (c *checker) readAcquired(event *Event, asked *call) {
 		return
 	}
 	asked.returns++
+	asked.returned = event
 	if asked.returns > 1 {
 		c.violation(event.At, "worker %d: acquire %s completed twice", event.Worker, event.Fields["id"])
 	}
@@ -140,10 +155,18 @@ func (c *checker) readAcquired(event *Event, asked *call) {
 		return
 	}
 	hold := &Hold{Worker: event.Worker, Owner: int(asked.event.number("owner")), ID: event.number("hold"), Fence: event.number("fence"),
-		Name: asked.event.Fields["name"], LeaseMs: asked.event.number("lease"), Call: asked.event.At, Return: event.At}
+		Name: asked.event.Fields["name"], Group: asked.event.Fields["group"], Permits: 1, Limit: asked.event.number("limit"),
+		LeaseMs: asked.event.number("lease"), Call: asked.event.At, Return: event.At}
 	key := holdKey{hold.Worker, hold.ID}
 	if hold.ID <= 0 || hold.Fence <= 0 || c.holds[key] != nil {
 		c.violation(event.At, "%v has no proper id or fence", hold)
+	}
+	if hold.Limit > 0 {
+		hold.Permits = event.number("permits")
+		wanted := asked.event.number("permits")
+		if hold.Permits < 1 || wanted > 0 && hold.Permits != wanted {
+			c.violation(event.At, "%v asked for %d permits", hold, wanted)
+		}
 	}
 	c.holds[key] = hold
 }
@@ -179,13 +202,13 @@ func (c *checker) readNews(event *Event, hold *Hold) {
 
 func (c *checker) readReleased(event *Event, hold *Hold) {
 	status := event.Fields["status"]
-	if hold.ReleaseReturned {
+	if hold.ReleaseReturn != 0 {
 		if status != "UNKNOWN_HOLD" {
 			c.violation(event.At, "%v was released twice and answered %s", hold, status)
 		}
 		return
 	}
-	hold.ReleaseReturned = true
+	hold.ReleaseReturn = event.At
 	hold.ReleaseStatus = status
 	if status != "OK" && status != "LOST" && status != "UNAVAILABLE" {
 		c.violation(event.At, "release of %v answered %s", hold, status)
@@ -234,8 +257,45 @@ func (c *checker) byName() map[string][]*Hold {
 			return holds[i].Call < holds[j].Call
 		})
 		extendTenures(holds)
+		for _, hold := range holds {
+			hold.joins = hold.Group != "" && (joins(hold, holds) || c.joinsInDoubt(hold))
+		}
 	}
 	return names
+}
+
+// joins: somebody else has been granted the name in the same tenure, and had not certainly left when this one asked.
+func joins(hold *Hold, holds []*Hold) bool {
+	for _, other := range holds {
+		left := other.ReleaseStatus == "OK" && other.ReleaseReturn < hold.Call
+		if other != hold && other.Group == hold.Group && other.Fence == hold.Fence && other.Call < hold.Return && !left {
+			return true
+		}
+	}
+	return false
+}
+
+// joinsInDoubt: or the server may have granted it to somebody who never knew, did not want it any more, or learned of it too late and was
+// granted it anew later.
+func (c *checker) joinsInDoubt(hold *Hold) bool {
+	for key, asked := range c.acquires {
+		own := asked.returned != nil && int(key[0]) == hold.Worker && asked.returned.number("hold") == hold.ID
+		same := asked.event.Fields["name"] == hold.Name && asked.event.Fields["group"] == hold.Group
+		if own || !same || asked.event.At >= hold.Return {
+			continue
+		}
+		until := forever
+		if asked.returned != nil {
+			until = asked.returned.At
+			if status := asked.returned.Fields["status"]; status != "OK" && status != "BUSY" {
+				until += c.longest*millisecond + lingers
+			}
+		}
+		if hold.Call < until {
+			return true
+		}
+	}
+	return false
 }
 
 // extendTenures: what the same owner enters again, under the same fence, was still held when it asked.
@@ -310,8 +370,8 @@ func (c *checker) checkExclusion(name string, holds []*Hold) {
 	if hold == nil {
 		return
 	}
-	c.violation(hold.Return, "'%s' cannot have been granted as it was: %v came while another was vouched for, or its fence was too low%s",
-		name, hold, rivals(current, hold))
+	c.violation(hold.Return, "'%s' cannot have been granted as it was: %v did not fit beside those who were vouched for, or its fence"+
+		" was wrong%s", name, hold, rivals(current, hold))
 }
 
 // rivals lists the holds that stand beside a grant, for people.

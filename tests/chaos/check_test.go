@@ -60,6 +60,39 @@ const held = `
 	20 2 1 call acquire id=1 name=a owner=1 wait=-1 cancel=-1
 `
 
+// Worker 1 reads 'a' under fence 100000 from 10 on, vouched for until 1010; worker 2 wants to read it at 20, worker 3 to write it at 21.
+const reading = `
+	5 1 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
+	10 1 1 return acquire id=1 status=OK hold=1 fence=100000
+	10 1 1 sample hold id=1 remaining=1000 state=1
+	20 2 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
+	21 3 1 call acquire id=1 name=a group= owner=0 wait=-1 cancel=-1
+`
+
+// Worker 1 has two of three permits of 's' from 10 on, vouched for until 1010; workers 2 and 3 want one and two.
+const permitted = `
+	5 1 1 call acquire id=1 name=s group= permits=2 limit=3 owner=0 wait=-1 cancel=-1
+	10 1 1 return acquire id=1 status=OK hold=1 fence=100000 permits=2
+	10 1 1 sample hold id=1 remaining=1000 state=1
+	20 2 1 call acquire id=1 name=s group= permits=1 limit=3 owner=0 wait=-1 cancel=-1
+	21 3 1 call acquire id=1 name=s group= permits=2 limit=3 owner=0 wait=-1 cancel=-1
+`
+
+// Worker 1 sets the latch 'l' to 2, which is generation 100, and worker 2 awaits it from 20 on.
+const set = `
+	5 1 1 call set id=1 name=l n=2
+	10 1 1 return set id=1 status=OK generation=100 left=2
+	20 2 1 call await id=1 name=l wait=-1
+`
+
+// Counts it down to 0, from 30 to 40 and from 50 to 60.
+const opened = `
+	30 1 1 call down id=2 name=l n=1
+	40 1 1 return down id=2 status=OK generation=100 left=1
+	50 1 1 call down id=3 name=l n=1
+	60 1 1 return down id=3 status=OK generation=100 left=0
+`
+
 var allowed = map[string]string{
 	"one after the other": held + `
 			50 1 1 call release id=1
@@ -156,6 +189,136 @@ var allowed = map[string]string{
 			30 1 1 call write id=1.1.1 to=sqlite name=a hold=1 fence=100000
 			took sqlite a 100000 1.1.1
 			counted sqlite a 1`,
+	"two readers at once, and then a writer": reading + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100000
+			31 2 1 sample hold id=1 remaining=1000 state=1
+			40 1 1 call release id=1
+			41 1 1 return release id=1 status=OK
+			50 2 1 call release id=1
+			51 3 1 return acquire id=1 status=OK hold=1 fence=100001
+			52 2 1 return release id=1 status=OK`,
+	"a reader who joins when the other has not been vouched for of late": reading + `
+			killed 3
+			1500 2 1 return acquire id=1 status=OK hold=1 fence=100000
+			1501 1 1 sample hold id=1 remaining=500 state=1`,
+	"a reader who joins one that never knew": `
+			1 4 1 call acquire id=1 name=a group=r owner=0 wait=500 cancel=-1
+			6 4 1 return acquire id=1 status=UNAVAILABLE in_doubt=900` + reading + `
+			15 1 1 call release id=1
+			16 1 1 return release id=1 status=OK
+			killed 3
+			40 2 1 return acquire id=1 status=OK hold=1 fence=100000`,
+	"a reader who joins one that learned of its grant too late, and was granted it anew": `
+			1 4 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1` + reading + `
+			15 1 1 call release id=1
+			16 1 1 return release id=1 status=OK
+			killed 3
+			40 2 1 return acquire id=1 status=OK hold=1 fence=100000
+			41 2 1 call release id=1
+			42 2 1 return release id=1 status=OK
+			500 4 1 return acquire id=1 status=OK hold=1 fence=100001`,
+	"readers one after the other, under a fence each": reading + `
+			15 1 1 call release id=1
+			16 1 1 return release id=1 status=OK
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			40 2 1 call release id=1
+			41 2 1 return release id=1 status=OK
+			42 3 1 return acquire id=1 status=OK hold=1 fence=100002`,
+	"a writer who reads, and reads on with others": reading + `
+			killed 2
+			11 1 1 call release id=1
+			12 1 1 return release id=1 status=OK
+			13 5 1 call acquire id=1 name=a group= owner=1 wait=-1 cancel=-1
+			14 5 1 return acquire id=1 status=OK hold=1 fence=100001
+			14 5 1 sample hold id=1 remaining=1000 state=1
+			15 5 1 call acquire id=2 name=a group=r owner=1 wait=0 cancel=-1
+			16 5 1 return acquire id=2 status=OK hold=2 fence=100001
+			16 5 1 sample hold id=2 remaining=1000 state=1
+			30 4 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
+			31 5 1 call release id=1
+			32 5 1 return release id=1 status=OK
+			33 4 1 return acquire id=1 status=OK hold=1 fence=100001
+			33 4 1 sample hold id=1 remaining=1000 state=1
+			34 5 1 call release id=2
+			35 5 1 return release id=2 status=OK
+			36 4 1 call release id=1
+			37 4 1 return release id=1 status=OK
+			38 3 1 return acquire id=1 status=OK hold=1 fence=100002`,
+	"the same identity at once": strings.ReplaceAll(reading, "group=r", "group=ix") + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100000
+			1010 3 1 return acquire id=1 status=OK hold=1 fence=100001`,
+	"permits up to the limit, and more when some have come back": permitted + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100001 permits=1
+			31 2 1 sample hold id=1 remaining=1000 state=1
+			40 1 1 call release id=1
+			41 3 1 return acquire id=1 status=OK hold=1 fence=100002 permits=2
+			42 1 1 return release id=1 status=OK`,
+	"all permits that are free": permitted + `
+			killed 2
+			killed 3
+			30 4 1 call acquire id=1 name=s group= permits=0 limit=3 owner=0 wait=0 cancel=-1
+			31 4 1 return acquire id=1 status=OK hold=1 fence=100001 permits=1`,
+	"permits of those whose leases ended": permitted + `
+			killed 2
+			1010 3 1 return acquire id=1 status=OK hold=1 fence=100002 permits=2`,
+	"permits that the server has forgotten": permitted + `
+			killed 2
+			loses 200 201
+			202 3 1 return acquire id=1 status=OK hold=1 fence=201500 permits=2
+			203 3 1 sample hold id=1 remaining=1000 state=1
+			300 1 0 told hold id=1 news=LOST`,
+	"a latch that is passed when it has opened, and set again": set + opened + `
+			61 2 1 return await id=1 status=OK generation=100
+			70 2 1 call set id=2 name=l n=1
+			71 2 1 return set id=2 status=OK generation=101 left=1
+			72 3 1 call set id=1 name=l n=5
+			73 3 1 return set id=1 status=IN_USE generation=101 left=1
+			74 3 1 call await id=2 name=l wait=0
+			75 3 1 return await id=2 status=BUSY`,
+	"a latch that was set again before who passes learns of it": set + opened + `
+			70 3 1 call set id=1 name=l n=1
+			71 3 1 return set id=1 status=OK generation=101 left=1
+			80 2 1 return await id=1 status=OK generation=100`,
+	"a count-down in doubt, which counted": set + `
+			killed 2
+			30 1 1 call down id=2 name=l n=1
+			40 1 1 return down id=2 status=UNAVAILABLE in_doubt=900
+			50 1 1 call down id=3 name=l n=1
+			60 1 1 return down id=3 status=OK generation=100 left=0`,
+	"a count-down in doubt, which did not": set + `
+			killed 2
+			30 1 1 call down id=2 name=l n=1
+			40 1 1 return down id=2 status=UNAVAILABLE in_doubt=900
+			50 1 1 call down id=3 name=l n=1
+			60 1 1 return down id=3 status=OK generation=100 left=1`,
+	"count-downs of workers that were killed, one of which counted late": set + `
+			killed 3
+			killed 4
+			30 3 1 call down id=2 name=l n=1
+			31 4 1 call down id=2 name=l n=1
+			40 2 1 call count id=2 name=l n=0
+			41 2 1 return count id=2 status=OK generation=100 left=2
+			50 1 1 call down id=3 name=l n=1
+			60 1 1 return down id=3 status=OK generation=100 left=0
+			61 2 1 return await id=1 status=OK generation=100`,
+	"a count-down that was repeated, and tells what others have done since": set + `
+			30 1 1 call down id=2 name=l n=1
+			50 3 1 call down id=1 name=l n=1
+			60 3 1 return down id=1 status=OK generation=100 left=0
+			61 1 1 return down id=2 status=OK generation=100 left=0
+			62 2 1 return await id=1 status=OK generation=100`,
+	"a latch that the server has forgotten": set + `
+			loses 200 201
+			30 1 1 call down id=2 name=l n=1
+			40 1 1 return down id=2 status=OK generation=100 left=1
+			250 2 1 return await id=1 status=NOT_FOUND
+			260 1 1 call down id=3 name=l n=1
+			261 1 1 return down id=3 status=NOT_FOUND`,
+	"a set in doubt, which took place": `
+			5 1 1 call set id=1 name=l n=2
+			10 1 1 return set id=1 status=UNAVAILABLE in_doubt=900
+			30 1 1 call down id=2 name=l n=1
+			40 1 1 return down id=2 status=OK generation=100 left=1`,
 }
 
 func TestCheckerAcceptsWhatThePromisesAllow(t *testing.T) {
@@ -166,7 +329,7 @@ func TestCheckerAcceptsWhatThePromisesAllow(t *testing.T) {
 	}
 }
 
-const granted, two = "cannot have been granted", `
+const granted, latched, two = "cannot have been granted", "cannot have been as it was told", `
 			30 2 1 return acquire id=1 status=OK hold=1 fence=100001`
 
 var forbidden = map[string]struct{ history, violation string }{
@@ -291,6 +454,100 @@ var forbidden = map[string]struct{ history, violation string }{
 			took sqlite a 100001 2.1.1
 			took sqlite a 100000 1.1.1
 			counted sqlite a 2`, "after fence 100001"},
+	"a writer beside a reader": {reading + `
+			30 3 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"a reader beside a writer": {held + `
+			30 3 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
+			31 3 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"a reader under a writer's fence": {held + `
+			30 3 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
+			31 3 1 return acquire id=1 status=OK hold=1 fence=100000`, granted},
+	"another owner who reads what is written": {held + `
+			30 1 2 call acquire id=2 name=a group=r owner=2 wait=-1 cancel=-1
+			31 1 2 return acquire id=2 status=OK hold=2 fence=100000`, granted},
+	"a writer beside one who has only stopped writing": {held + `
+			30 1 1 call acquire id=2 name=a group=r owner=1 wait=0 cancel=-1
+			31 1 1 return acquire id=2 status=OK hold=2 fence=100000
+			31 1 1 sample hold id=2 remaining=1000 state=1
+			40 1 1 call release id=1
+			41 1 1 return release id=1 status=OK
+			42 2 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"readers at once under two fences": {reading + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"readers one after the other under one fence": {reading + `
+			15 1 1 call release id=1
+			16 1 1 return release id=1 status=OK
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100000`, granted},
+	"a reader under the fence of readers before the last writer": {reading + `
+			30 1 1 call release id=1
+			31 3 1 return acquire id=1 status=OK hold=1 fence=100001
+			40 3 1 call release id=1
+			41 3 1 return release id=1 status=OK
+			42 2 1 return acquire id=1 status=OK hold=1 fence=100000
+			42 2 1 sample hold id=1 remaining=1000 state=1`, granted},
+	"two identities at once": {strings.Replace(strings.Replace(reading, "group=r", "group=ix", 1), "group=r", "group=iy", 1) + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100000`, granted},
+	"one beside those of an identity": {strings.ReplaceAll(reading, "group=r", "group=ix") + `
+			30 3 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"more permits than the limit": {permitted + `
+			30 3 1 return acquire id=1 status=OK hold=1 fence=100001 permits=2`, granted},
+	"more permits than the limit, each of few": {permitted + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100001 permits=1
+			30 2 1 sample hold id=1 remaining=1000 state=1
+			40 2 2 call acquire id=2 name=s group= permits=1 limit=3 owner=0 wait=-1 cancel=-1
+			41 2 2 return acquire id=2 status=OK hold=2 fence=100002 permits=1`, granted},
+	"permits under one fence": {permitted + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100000 permits=1`, granted},
+	"fewer permits than were asked for": {permitted + `
+			1010 3 1 return acquire id=1 status=OK hold=1 fence=100001 permits=1`, "asked for 2 permits"},
+	"a latch that is passed before it has opened": {set + `
+			30 2 1 return await id=1 status=OK generation=100`, latched},
+	"a latch that is passed while one is left": {set + strings.Split(opened, "50")[0] + `
+			50 2 1 return await id=1 status=OK generation=100`, latched},
+	"a latch that is passed because the one before it had opened": {set + opened + `
+			61 2 1 return await id=1 status=OK generation=100
+			70 3 1 call set id=1 name=l n=1
+			71 3 1 return set id=1 status=OK generation=101 left=1
+			72 2 1 call await id=2 name=l wait=-1
+			73 2 1 return await id=2 status=OK generation=100`, latched},
+	"a latch that is never passed":             {set + opened, "never completed"},
+	"a latch that is missing and was not lost": {set + "\n30 2 1 return await id=1 status=NOT_FOUND", latched},
+	"an open latch that is not passed by a try": {set + opened + `
+			70 3 1 call await id=1 name=l wait=0
+			71 3 1 return await id=1 status=BUSY`, latched},
+	"a count-down that counts twice": {set + `
+			30 1 1 call down id=2 name=l n=1
+			40 1 1 return down id=2 status=OK generation=100 left=0`, latched},
+	"a count-down in doubt that counts twice": {strings.Replace(strings.Replace(set, "n=2", "n=9", 1), "left=2", "left=9", 1) + `
+			30 1 1 call down id=2 name=l n=1
+			40 1 1 return down id=2 status=UNAVAILABLE in_doubt=900
+			50 1 1 call down id=3 name=l n=1
+			60 1 1 return down id=3 status=OK generation=100 left=6`, latched},
+	"a count-down that does not count": {set + `
+			30 1 1 call down id=2 name=l n=1
+			40 1 1 return down id=2 status=OK generation=100 left=1
+			50 3 1 call down id=1 name=l n=1
+			60 3 1 return down id=1 status=OK generation=100 left=1`, latched},
+	"a count-down that failed for certain and counted": {set + `
+			30 1 1 call down id=2 name=l n=1
+			40 1 1 return down id=2 status=UNAVAILABLE in_doubt=0
+			50 1 1 call count id=3 name=l n=0
+			60 1 1 return count id=3 status=OK generation=100 left=1`, latched},
+	"a running latch that is set again": {set + `
+			30 3 1 call set id=1 name=l n=5
+			40 3 1 return set id=1 status=OK generation=101 left=5`, latched},
+	"a latch that is set again under the same generation": {set + opened + `
+			70 3 1 call set id=1 name=l n=1
+			71 3 1 return set id=1 status=OK generation=100 left=1`, latched},
+	"an open latch that is in use": {set + opened + `
+			70 3 1 call set id=1 name=l n=1
+			71 3 1 return set id=1 status=IN_USE generation=100 left=0`, "is no answer to"},
+	"a latch passed twice": {set + opened + `
+			70 2 1 return await id=1 status=OK generation=100
+			71 2 1 return await id=1 status=OK generation=100`, "completed twice"},
+	"a latch that is missing to who sets it": {`
+			5 1 1 call set id=1 name=l n=2
+			10 1 1 return set id=1 status=NOT_FOUND`, "is no answer to"},
 	"a holder's write refused": {held + `
 			30 1 1 call write id=1.1.1 to=sqlite name=a hold=1 fence=100000
 			31 1 1 return write id=1.1.1 outcome=refused`, "was refused although"},

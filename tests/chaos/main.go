@@ -1,5 +1,5 @@
-// Command chaos makes histories: worker processes that take locks on a real server, each behind a fault proxy, while faults are drawn
-// from a seed. It checks each history against what the lock promises. tools/chaos.sh builds and starts it.
+// Command chaos makes histories: worker processes that take locks, permits and latches on a real server, each behind a fault proxy, while
+// faults are drawn from a seed. It checks each history against what these promise. tools/chaos.sh builds and starts it.
 package main
 
 import (
@@ -47,7 +47,7 @@ func (tally *Tally) add(run *Run, record *Record, violations int) {
 	for i := range record.Events {
 		event := &record.Events[i]
 		switch {
-		case event.is("return", "acquire") || event.is("return", "release"):
+		case event.is("return", "acquire") || event.is("return", "release") || event.Verb == "return" && isLatch(event.Noun):
 			tally.operations[event.Noun+" "+event.Fields["status"]]++
 		case event.is("return", "write"):
 			tally.operations["write "+event.Fields["outcome"]]++

@@ -1,52 +1,104 @@
 package main
 
 import (
+	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/anishathalye/porcupine"
 )
 
-// The model that Porcupine checks a history of one name against: a lock with owners, fences and leases.
+// The model that Porcupine checks a history of one name against: a lock with owners, groups, fences and leases, or a semaphore.
 //
-// Every hold is two operations. It is entered somewhere between the call and the return of its acquire: the lock must be free and the
-// fence higher than any before, or the same owner must hold it already, under the same fence. It ends at the moment from which it is
-// no longer vouched for (see Hold.end), or when it is entered where that is later: nobody else may have entered before. It may also have
-// ended at any time after; but ending at the earliest moment permits the most, so that moment stands for all of them.
+// Every hold is two operations. It is entered somewhere between the call and the return of its acquire, where it fits beside those who
+// are in (see enter). It ends at the moment from which it is no longer vouched for (see Hold.end), or when it is entered where that is
+// later. It may also have ended at any time after; but ending at the earliest moment permits the most, so that moment stands for all of
+// them. Only to those who join a group it would permit too little: they may join it for as long as somebody of it may still have been in
+// (see Hold.joins), unless somebody else has come between.
 //
 // An acquire whose outcome is unknown (in doubt, or of a worker that was killed) may or may not have been granted. If it was, nobody
 // acts as if it held the lock, so it may have ended at once: it restricts nobody, with or without, and is left out.
 
 type lockState struct {
-	worker, owner int
-	fence         int64 // of the current or the last tenure
-	depth         int   // holds of the current tenure
+	inside        string // the holds
+	worker, owner int    // who has it alone, or began the tenure
+	alone         int    // that owner's holds
+	group         string // of those who hold it together, or were the last to do so
+	together      int64  // their holds; of a semaphore permits
+	fence         int64  // of the current or the last tenure; of a semaphore the latest
 }
 
 type lockInput struct {
-	enter         bool
-	worker, owner int
-	fence         int64
+	enter bool
+	hold  *Hold
 }
 
-func stepLock(state, input, _ interface{}) (bool, interface{}) {
-	lock, op := state.(lockState), input.(lockInput)
-	same := lock.depth > 0 && lock.worker == op.worker && lock.owner == op.owner && lock.fence == op.fence
+// enter: a lock is entered alone when it is free, and together when it is free or held by the same group, or by owners who have it
+// already; each tenure has a fence higher than any before, and one for all of it. Permits are had while there are some, under a higher
+// fence each.
+func (lock lockState) enter(hold *Hold) (bool, lockState) {
+	free := lock.alone == 0 && lock.together == 0
+	again := lock.alone > 0 && lock.worker == hold.Worker && lock.owner == hold.Owner && hold.Owner != 0
+	joins := lock.alone == 0 && hold.Group != "" && hold.Group == lock.group && (lock.together > 0 || hold.joins)
 	switch {
-	case !op.enter && same:
-		lock.depth--
-		return true, lock
-	case op.enter && same && op.owner != 0:
-		lock.depth++
-		return true, lock
-	case op.enter && lock.depth == 0 && op.fence > lock.fence:
-		return true, lockState{op.worker, op.owner, op.fence, 1}
+	case hold.Limit > 0 && (hold.Fence <= lock.fence || lock.together+hold.Permits > hold.Limit):
+		return false, lock
+	case hold.Limit == 0 && free && hold.Fence > lock.fence:
+		lock.worker, lock.owner, lock.group = hold.Worker, hold.Owner, ""
+	case hold.Limit == 0 && (hold.Fence != lock.fence || !again && !joins):
+		return false, lock
 	}
-	return false, lock
+	lock.fence = hold.Fence
+	lock.inside = with(lock.inside, hold.key())
+	if hold.alone() {
+		lock.alone++
+	} else {
+		lock.group = hold.Group
+		lock.together += hold.Permits
+	}
+	return true, lock
+}
+
+func (lock lockState) leave(hold *Hold) (bool, lockState) {
+	if !contains(lock.inside, hold.key()) {
+		return false, lock
+	}
+	lock.inside = without(lock.inside, hold.key())
+	if hold.alone() {
+		lock.alone--
+	} else {
+		lock.together -= hold.Permits
+	}
+	return true, lock
+}
+
+func (hold *Hold) key() string { return fmt.Sprintf("%d.%d", hold.Worker, hold.ID) }
+
+func (hold *Hold) alone() bool { return hold.Group == "" && hold.Limit == 0 }
+
+// Sets of words, as a state has to be comparable.
+
+func contains(set, word string) bool { return strings.Contains(" "+set+" ", " "+word+" ") }
+
+func with(set, word string) string {
+	words := append(strings.Fields(set), word)
+	sort.Strings(words)
+	return strings.Join(words, " ")
+}
+
+func without(set, word string) string {
+	return strings.Join(strings.Fields(strings.Replace(" "+set+" ", " "+word+" ", " ", 1)), " ")
 }
 
 var lockModel = porcupine.Model{
 	Init: func() interface{} { return lockState{} },
-	Step: stepLock,
+	Step: func(state, input, _ interface{}) (bool, interface{}) {
+		op := input.(lockInput)
+		if op.enter {
+			return state.(lockState).enter(op.hold)
+		}
+		return state.(lockState).leave(op.hold)
+	},
 }
 
 // linearizable asks Porcupine about the holds of one name that were granted up to `until`.
@@ -56,15 +108,13 @@ func linearizable(holds []*Hold, until int64) bool {
 		if hold.Return > until {
 			continue
 		}
-		input := lockInput{true, hold.Worker, hold.Owner, hold.Fence}
-		operations = append(operations, porcupine.Operation{Input: input, Call: hold.Call, Return: hold.Return})
+		operations = append(operations, porcupine.Operation{Input: lockInput{true, hold}, Call: hold.Call, Return: hold.Return})
 		if hold.end <= until {
-			input.enter = false
 			latest := hold.end
 			if latest < hold.Return {
 				latest = hold.Return
 			}
-			operations = append(operations, porcupine.Operation{Input: input, Call: hold.end, Return: latest})
+			operations = append(operations, porcupine.Operation{Input: lockInput{false, hold}, Call: hold.end, Return: latest})
 		}
 	}
 	return len(operations) == 0 || porcupine.CheckOperations(lockModel, operations)
@@ -74,7 +124,7 @@ func linearizable(holds []*Hold, until int64) bool {
 func firstUnlinearizable(holds []*Hold) *Hold {
 	sorted := append([]*Hold(nil), holds...)
 	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Return < sorted[j].Return })
-	if len(sorted) == 0 || linearizable(sorted, int64(1)<<62) {
+	if len(sorted) == 0 || linearizable(sorted, forever) {
 		return nil
 	}
 	first := sort.Search(len(sorted)-1, func(i int) bool { return !linearizable(sorted, sorted[i].Return) })

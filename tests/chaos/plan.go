@@ -16,6 +16,9 @@ type Plan struct {
 	lossy           bool // faults may lose the server's data
 	workers, actors int
 	names           int
+	modes           bool  // locks are shared by readers and identities, too
+	permits         int64 // a semaphore's, beside the locks; 0: there is none
+	latch           bool  // there is a latch
 	watchdog        int64 // milliseconds
 	duration        time.Duration
 	faults          map[string]bool // those drawn, by name
@@ -43,6 +46,11 @@ func newPlan(seed int64) Plan {
 			}
 		}
 	}
+	plan.modes = random.Intn(5) < 3
+	if random.Intn(2) == 0 {
+		plan.permits = 2 + random.Int63n(4)
+	}
+	plan.latch = random.Intn(2) == 0
 	return plan
 }
 
@@ -53,6 +61,7 @@ func (plan Plan) String() string {
 			faults = append(faults, fault.name)
 		}
 	}
-	return fmt.Sprintf("seed %d: %s (append-only file: %v), %d workers of %d actors, %d names, watchdog's lease %d ms, faults for %v: %s",
-		plan.seed, plan.program, plan.aof, plan.workers, plan.actors, plan.names, plan.watchdog, plan.duration, strings.Join(faults, ", "))
+	return fmt.Sprintf("seed %d: %s (append-only file: %v), %d workers of %d actors, %d names (shared: %v), %d permits, latch: %v,"+
+		" watchdog's lease %d ms, faults for %v: %s", plan.seed, plan.program, plan.aof, plan.workers, plan.actors, plan.names, plan.modes,
+		plan.permits, plan.latch, plan.watchdog, plan.duration, strings.Join(faults, ", "))
 }

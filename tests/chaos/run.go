@@ -65,6 +65,13 @@ func (run *Run) prefix() string { return fmt.Sprintf("history%d", run.plan.seed)
 
 func (run *Run) table() string { return filepath.Join(run.directory, "table") }
 
+func oneIf(condition bool) int {
+	if condition {
+		return 1
+	}
+	return 0
+}
+
 // ---- Workers
 
 func (run *Run) startWorker(slot int) {
@@ -77,6 +84,8 @@ func (run *Run) startWorker(slot int) {
 		fmt.Sprintf("port=%d", run.resource.port), fmt.Sprintf("worker=%d", worker.number),
 		fmt.Sprintf("seed=%d", run.plan.seed*100%1000000+int64(worker.number)), fmt.Sprintf("names=%d", run.plan.names),
 		fmt.Sprintf("actors=%d", run.plan.actors), fmt.Sprintf("watchdog=%d", run.plan.watchdog),
+		fmt.Sprintf("modes=%d", oneIf(run.plan.modes)), fmt.Sprintf("permits=%d", run.plan.permits),
+		fmt.Sprintf("latch=%d", oneIf(run.plan.latch)),
 	}, run.plan.flags...)
 	worker.process = exec.Command(run.binary, arguments...)
 	worker.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

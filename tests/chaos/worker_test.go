@@ -9,8 +9,8 @@ import (
 
 const tries = 10
 
-// until makes histories of workers with these flags and without faults, until `seen` is content with one.
-func until(t *testing.T, seen func(*Record, []Violation) bool, flags ...string) {
+// until makes histories of such a plan, of few workers and without faults, until `seen` is content with one.
+func until(t *testing.T, plan Plan, seen func(*Record, []Violation) bool) {
 	t.Helper()
 	binary := os.Getenv("CHAOS_WORKER")
 	if binary == "" {
@@ -22,7 +22,7 @@ func until(t *testing.T, seen func(*Record, []Violation) bool, flags ...string) 
 	}
 	defer resource.kill()
 	for seed := int64(1); seed <= tries; seed++ {
-		plan := Plan{seed: seed, program: "redis-server", workers: 3, actors: 1, names: 1, watchdog: 1000, flags: flags}
+		plan.seed, plan.program, plan.workers, plan.actors, plan.names, plan.watchdog = seed, "redis-server", 3, 1, 1, 1000
 		run, err := newRun(plan, binary, t.TempDir(), resource)
 		if err != nil {
 			t.Fatal(err)
@@ -39,9 +39,11 @@ func until(t *testing.T, seen func(*Record, []Violation) bool, flags ...string) 
 	t.Fatalf("not seen in %d histories", tries)
 }
 
+func flags(flags ...string) Plan { return Plan{flags: flags} }
+
 // A liar goes on writing with a hold that it was told is LOST.
 func TestAResourceThatChecksFencesRefusesALiar(t *testing.T) {
-	until(t, func(record *Record, violations []Violation) bool {
+	until(t, flags("liar=1"), func(record *Record, violations []Violation) bool {
 		if len(violations) > 0 {
 			t.Fatal(violations)
 		}
@@ -51,24 +53,43 @@ func TestAResourceThatChecksFencesRefusesALiar(t *testing.T) {
 			}
 		}
 		return false
-	}, "liar=1")
+	})
 }
 
-func says(text string) func(*Record, []Violation) bool {
+// says: among the violations is one with each of these texts.
+func says(texts ...string) func(*Record, []Violation) bool {
 	return func(_ *Record, violations []Violation) bool {
+		var all []string
 		for _, violation := range violations {
-			if strings.Contains(violation.What, text) {
-				return true
+			all = append(all, violation.What)
+		}
+		said := 0
+		for _, text := range texts {
+			if strings.Contains(strings.Join(all, "\n"), text) {
+				said++
 			}
 		}
-		return false
+		return said == len(texts)
 	}
 }
 
 func TestAResourceThatDoesNotIsNoticed(t *testing.T) {
-	until(t, says("after fence"), "liar=1", "unfenced=1")
+	until(t, flags("liar=1", "unfenced=1"), says("after fence"))
 }
 
 func TestALockThatLocksNobodyOutIsNoticed(t *testing.T) {
-	until(t, says("cannot have been granted"), "apart=1")
+	until(t, flags("apart=1"), says("cannot have been granted"))
+}
+
+func TestSoAreASharedLockASemaphoreAndALatchThatAreNotCommon(t *testing.T) {
+	plan := Plan{modes: true, permits: 2, latch: true, flags: []string{"apart=1"}}
+	until(t, plan, says("'a' cannot have been granted", "'s' cannot have been granted", "latch 'l' cannot have been"))
+}
+
+func TestWritersWhoOnlyReadAreNoticed(t *testing.T) {
+	until(t, flags("reading=1"), says("cannot have been granted"))
+}
+
+func TestACountDownThatCountsTwiceIsNoticed(t *testing.T) {
+	until(t, Plan{latch: true, flags: []string{"twice=1"}}, says("latch 'l' cannot have been"))
 }

@@ -1,12 +1,15 @@
-// A worker of the chaos suite: takes locks over and over in every way that the API offers, writes
-// through two fenced resources while it holds, and records whatever it calls, gets and is told.
+// A worker of the chaos suite: takes locks and permits over and over in every way that the API
+// offers, writes through two fenced resources while it holds a lock, sets, counts down and awaits a
+// latch, and records whatever it calls, gets and is told.
 // Several actors, threads with a connection each to the resources, share one client; one more
 // thread takes the client's events. Ends in order on SIGTERM.
 //
 // chaos_worker KEY=VALUE... with url, port and prefix (of the counter's server), table, worker,
-//   seed, names, actors, watchdog, and to see that the checks notice: liar (goes on with a hold
-//   that it was told is lost), unfenced (the resources take any fence), apart (locks nobody else
-//   out).
+//   seed, names, actors, watchdog, modes (1: also as readers and identities), permits (of a
+//   semaphore; 0: none), latch (1: also a latch), and to see that the checks notice: liar (goes on
+//   with a hold that it was told is lost), unfenced (the resources take any fence), apart (locks
+//   nobody else out), reading (reads where it says that it writes), twice (counts down twice and
+//   says once).
 // chaos_worker dump=TABLE prints what a table took.
 #include <belay/belay.h>
 #include <inttypes.h>
@@ -22,7 +25,17 @@
 #include "history.h"
 #include "resource.h"
 
-enum { kMaxActors = 8, kMaxDepth = 3, kRequestTimeoutMs = 1000, kTagsPerActor = 1000000000 };
+enum {
+  kMaxActors = 8,
+  kMaxDepth = 3,
+  kRequestTimeoutMs = 1000,
+  kTagsPerActor = 1000000000,
+  kWholeCount = 1000000000,  // opens any latch
+  kLookAgainMs = 200
+};
+
+static const char kLatch[] = "l";
+static const char kReaders[] = "r";
 
 typedef struct {
   int number;  // also the owner of its nesting acquires
@@ -32,10 +45,13 @@ typedef struct {
   pthread_t thread;
   int64_t answered;  // guarded by `answers`: the tag that has been answered last
   int64_t answer;    // its hold, 0 where none was granted
+  int64_t awaiting;  // guarded by `answers`: the tag by which it awaits the latch; 0: it does not
 } Actor;
 
 typedef struct {
   const char* name;
+  const char* group;       // of a lock: "" alone, kReaders, else an identity
+  int64_t permits, limit;  // of a semaphore; 0 permits: all that are free; limit 0: it is a lock
   int64_t owner, lease_ms, wait_ms;
   int64_t cancel_ms;  // < 0: a blocking call; else submitted, and cancelled after that
 } Ask;
@@ -81,11 +97,12 @@ static int64_t below(Actor* actor, int64_t limit) {
 static void record_acquired(int actor, int64_t tag, int64_t status, const belay_event* event) {
   const int64_t hold = event == NULL ? 0 : belay_event_hold(event);
   const int64_t fence = hold > 0 ? belay_event_fence(event, 0) : 0;
+  const int64_t permits = hold > 0 ? belay_event_permits(event) : 0;
   const int64_t in_doubt = event == NULL ? 0 : belay_event_in_doubt_ms(event);
   record(now_ns(), actor,
          "return acquire id=%" PRId64 " status=%s hold=%" PRId64 " fence=%" PRId64
-         " in_doubt=%" PRId64 " said=%s",
-         tag, belay_status_name((int32_t)status), hold, fence, in_doubt,
+         " permits=%" PRId64 " in_doubt=%" PRId64 " said=%s",
+         tag, belay_status_name((int32_t)status), hold, fence, permits, in_doubt,
          event == NULL ? "" : belay_event_message(event));
 }
 
@@ -112,18 +129,37 @@ static int64_t submit(Actor* actor, int64_t tag, belay_request* request, const A
   return await_answer(actor, tag);
 }
 
-// Returns a hold, or 0.
-static int64_t acquire(Actor* actor, const Ask* ask) {
-  belay_request* request = belay_request_new(BELAY_LOCK);
-  belay_request_add_name(request, ask->name, -1);
+static int64_t new_tag(Actor* actor) {
+  return (int64_t)actor->number * kTagsPerActor + ++actor->last_tag;
+}
+
+static belay_request* request_of(const Ask* ask) {
+  belay_request* request = belay_request_new(ask->limit > 0 ? BELAY_SEMAPHORE : BELAY_LOCK);
+  if (strcmp(ask->group, kReaders) == 0 || number_of("reading") != 0) {
+    belay_request_add_shared_name(request, ask->name, -1);
+  } else {
+    belay_request_add_name(request, ask->name, -1);
+  }
+  if (ask->limit > 0) {
+    belay_request_set_permits(request, ask->permits, ask->limit);
+  } else if (strcmp(ask->group, kReaders) != 0 && ask->group[0] != '\0') {
+    belay_request_set_identity(request, ask->group, -1);
+  }
   belay_request_set_owner(request, ask->owner);
   belay_request_set_lease_ms(request, ask->lease_ms);
   belay_request_set_notify(request, 1);
-  const int64_t tag = (int64_t)actor->number * kTagsPerActor + ++actor->last_tag;
+  return request;
+}
+
+// Returns a hold, or 0.
+static int64_t acquire(Actor* actor, const Ask* ask) {
+  belay_request* request = request_of(ask);
+  const int64_t tag = new_tag(actor);
   record(now_ns(), actor->number,
-         "call acquire id=%" PRId64 " name=%s owner=%" PRId64 " lease=%" PRId64 " wait=%" PRId64
-         " cancel=%" PRId64,
-         tag, ask->name, ask->owner, ask->lease_ms, ask->wait_ms, ask->cancel_ms);
+         "call acquire id=%" PRId64 " name=%s group=%s permits=%" PRId64 " limit=%" PRId64
+         " owner=%" PRId64 " lease=%" PRId64 " wait=%" PRId64 " cancel=%" PRId64,
+         tag, ask->name, ask->group, ask->permits, ask->limit, ask->owner, ask->lease_ms,
+         ask->wait_ms, ask->cancel_ms);
   int64_t hold = 0;
   if (ask->cancel_ms >= 0) {
     hold = submit(actor, tag, request, ask);
@@ -150,14 +186,19 @@ static bool sample(Actor* actor, int64_t hold) {
   return state != BELAY_HOLD_LOST;
 }
 
-static void write_once(Actor* actor, const char* name, int64_t hold) {
+// Permits guard no resource: their fences do not exclude.
+static void write_once(Actor* actor, const Ask* ask, int64_t hold) {
+  if (ask->limit > 0) {
+    return;
+  }
   static const char* const kOutcomes[] = {"accepted", "refused", "unknown"};
   const bool redis = below(actor, 3) != 0;
   char id[64];
   snprintf(id, sizeof id, "%d.%d.%" PRId64, number_of("worker"), actor->number, ++actor->last_tag);
-  const Write write = {name, belay_hold_fence(client, hold, 0), id, number_of("unfenced") == 0};
+  const Write write = {ask->name, belay_hold_fence(client, hold, 0), id,
+                       number_of("unfenced") == 0};
   record(now_ns(), actor->number, "call write id=%s to=%s name=%s hold=%" PRId64 " fence=%" PRId64,
-         id, redis ? "redis" : "sqlite", name, hold, write.fence);
+         id, redis ? "redis" : "sqlite", ask->name, hold, write.fence);
   const Outcome outcome =
       redis ? write_redis(actor->resources, &write) : write_sqlite(actor->resources, &write);
   record(now_ns(), actor->number, "return write id=%s outcome=%s", id, kOutcomes[outcome]);
@@ -174,20 +215,38 @@ static void release(Actor* actor, int64_t hold) {
   belay_event_free(why);
 }
 
+static void work(Actor* actor, const Ask* ask, int64_t hold, int depth);
+
+// Enters again, also to read what it writes. True: has left by now, and only read since.
+static bool nest(Actor* actor, const Ask* ask, int64_t hold, int depth) {
+  Ask nested = *ask;
+  nested.cancel_ms = -1;
+  const bool reads = number_of("modes") != 0 && ask->group[0] == '\0' && below(actor, 2) == 0;
+  if (reads) {
+    nested.group = kReaders;
+  }
+  const int64_t inner = acquire(actor, &nested);
+  if (inner <= 0) {
+    return false;
+  }
+  const bool reads_on = reads && below(actor, 2) == 0;
+  if (reads_on) {
+    release(actor, hold);
+  }
+  work(actor, &nested, inner, depth + 1);
+  return reads_on;
+}
+
 static void work(Actor* actor, const Ask* ask, int64_t hold, int depth) {
   bool held = sample(actor, hold);
   for (int64_t round = below(actor, 4); round > 0 && held; --round) {
-    write_once(actor, ask->name, hold);
+    write_once(actor, ask, hold);
     sleep_ms(below(actor, 12));
     held = sample(actor, hold);
   }
-  if (ask->owner != 0 && depth < kMaxDepth && below(actor, 3) == 0) {
-    Ask nested = *ask;
-    nested.cancel_ms = -1;
-    const int64_t inner = acquire(actor, &nested);
-    if (inner > 0) {
-      work(actor, &nested, inner, depth + 1);
-    }
+  if (ask->owner != 0 && depth < kMaxDepth && below(actor, 3) == 0 &&
+      nest(actor, ask, hold, depth)) {
+    return;
   }
   const bool liar = number_of("liar") != 0;
   if (liar || below(actor, 25) == 0) {  // long enough to outlast a fixed lease, or to be renewed
@@ -195,7 +254,7 @@ static void work(Actor* actor, const Ask* ask, int64_t hold, int depth) {
     held = sample(actor, hold);
   }
   if (held || liar) {  // a liar goes on with a hold that it was told is lost
-    write_once(actor, ask->name, hold);
+    write_once(actor, ask, hold);
   }
   sample(actor, hold);
   release(actor, hold);
@@ -204,13 +263,142 @@ static void work(Actor* actor, const Ask* ask, int64_t hold, int depth) {
   }
 }
 
+// ---- The latch
+
+static void record_told(int actor, const char* what, int64_t tag, int64_t status,
+                        const belay_event* event) {
+  record(now_ns(), actor,
+         "return %s id=%" PRId64 " status=%s generation=%" PRId64 " left=%" PRId64
+         " in_doubt=%" PRId64 " said=%s",
+         what, tag, belay_status_name((int32_t)status),
+         event == NULL ? 0 : belay_event_int(event, BELAY_EVENT_GENERATION),
+         event == NULL ? 0 : belay_event_int(event, BELAY_EVENT_COUNT),
+         event == NULL ? 0 : belay_event_in_doubt_ms(event),
+         event == NULL ? "" : belay_event_message(event));
+}
+
+static int64_t call_latch(const char* what, int64_t n, belay_event** why) {
+  if (strcmp(what, "set") == 0) {
+    return belay_latch_set(client, kLatch, -1, n, 0, why);
+  }
+  if (strcmp(what, "count") == 0) {
+    return belay_latch_count(client, kLatch, -1, why);
+  }
+  if (number_of("twice") != 0) {
+    belay_latch_count_down(client, kLatch, -1, n, NULL);
+  }
+  return belay_latch_count_down(client, kLatch, -1, n, why);
+}
+
+// Sets the latch to `n`, counts it down by `n`, or asks for its count.
+static int64_t ask_latch(Actor* actor, const char* what, int64_t n) {
+  const int64_t tag = new_tag(actor);
+  record(now_ns(), actor->number, "call %s id=%" PRId64 " name=%s n=%" PRId64, what, tag, kLatch,
+         n);
+  belay_event* why = NULL;
+  const int64_t result = call_latch(what, n, &why);
+  record_told(actor->number, what, tag, result < 0 ? -result : BELAY_OK, why);
+  belay_event_free(why);
+  return result;
+}
+
+static bool awaits(Actor* actor) {
+  pthread_mutex_lock(&answers);
+  const bool awaits = actor->awaiting != 0;
+  pthread_mutex_unlock(&answers);
+  return awaits;
+}
+
+static void stop_awaiting(Actor* actor, int32_t status, const belay_event* event) {
+  pthread_mutex_lock(&answers);
+  record_told(actor->number, "await", actor->awaiting, status, event);
+  actor->awaiting = 0;
+  pthread_cond_broadcast(&answer_came);
+  pthread_mutex_unlock(&answers);
+}
+
+// Goes on with other work meanwhile.
+static void await_latch(Actor* actor, int64_t wait_ms) {
+  belay_request* request = belay_request_new(BELAY_LATCH);
+  belay_request_add_name(request, kLatch, -1);
+  const int64_t tag = new_tag(actor);
+  pthread_mutex_lock(&answers);
+  actor->awaiting = tag;
+  pthread_mutex_unlock(&answers);
+  record(now_ns(), actor->number, "call await id=%" PRId64 " name=%s wait=%" PRId64, tag, kLatch,
+         wait_ms);
+  const int32_t status = belay_submit_acquire(client, tag, request, wait_ms);
+  if (status != BELAY_OK) {
+    stop_awaiting(actor, status, NULL);
+  }
+  belay_request_free(request);
+}
+
+static void use_latch(Actor* actor) {
+  const int64_t count = below(actor, 2) == 0 ? 4 : 15;
+  switch (below(actor, 8)) {
+    case 0:
+      ask_latch(actor, "set", count);
+      break;
+    case 1:
+      ask_latch(actor, "count", 0);
+      break;
+    case 2:
+    case 3:
+      if (!awaits(actor)) {
+        static const int64_t kWaits[] = {0, 300, -1, -1};
+        await_latch(actor, kWaits[below(actor, 4)]);
+      }
+      break;
+    default: {
+      const int64_t left = ask_latch(actor, "down", 1 + below(actor, 2));
+      if (left == 0 || left == -BELAY_NOT_FOUND) {
+        ask_latch(actor, "set", count);
+      }
+    }
+  }
+}
+
+// Everybody passes a latch that is open: who would not pass never ends. Not counted down again
+// where it is open, as that would tell those who wait once more.
+static void pass_latch(Actor* actor) {
+  while (awaits(actor)) {
+    if (ask_latch(actor, "count", 0) != 0) {
+      ask_latch(actor, "down", kWholeCount);
+    }
+    for (int ms = 0; ms < kLookAgainMs && awaits(actor); ++ms) {
+      sleep_ms(1);
+    }
+  }
+}
+
 // ---- Threads
 
-static Ask draw(Actor* actor) {
+static void draw_what(Actor* actor, Ask* ask) {
   static const char* const kNames[] = {"a", "b", "c"};
+  static const char* const kGroups[] = {"", "", "", "", "r", "r", "r", "r", "ix", "iy"};
+  ask->name = kNames[below(actor, number_of("names"))];
+  ask->group = "";
+  const int limit = number_of("permits");
+  if (limit > 0 && below(actor, 3) == 0) {
+    ask->name = "s";
+    ask->limit = limit;
+    ask->permits = below(actor, limit + 1);
+    return;
+  }
+  ask->owner = below(actor, 2) == 0 ? 0 : actor->number;
+  if (number_of("modes") != 0) {
+    ask->group = kGroups[below(actor, 10)];
+  }
+}
+
+static Ask draw(Actor* actor) {
   static const int64_t kLeases[] = {0, 0, 0, 300, 800, 1500};
-  Ask ask = {kNames[below(actor, number_of("names"))], 0, 0, 0, -1};
-  ask.owner = below(actor, 2) == 0 ? 0 : actor->number;
+  Ask ask = {.cancel_ms = -1};
+  draw_what(actor, &ask);
+  if (ask.limit > 0 && ask.permits == 0) {
+    return ask;  // all that are free: a try
+  }
   ask.lease_ms = kLeases[below(actor, 6)];
   switch (below(actor, 6)) {
     case 0:
@@ -234,6 +422,9 @@ static void* act(void* pointer) {
   actor->resources =
       resources_open(number_of("port"), argument("prefix", ""), argument("table", ""));
   while (!stopping) {
+    if (number_of("latch") != 0 && below(actor, 3) == 0) {
+      use_latch(actor);
+    }
     const Ask ask = draw(actor);
     const int64_t hold = acquire(actor, &ask);
     if (hold > 0) {
@@ -241,6 +432,7 @@ static void* act(void* pointer) {
     }
     sleep_ms(below(actor, 15));
   }
+  pass_latch(actor);
   resources_close(actor->resources);
   return NULL;
 }
@@ -248,6 +440,13 @@ static void* act(void* pointer) {
 static void answer(const belay_event* event) {
   const int64_t tag = belay_event_tag(event);
   Actor* actor = &actors[tag / kTagsPerActor];
+  pthread_mutex_lock(&answers);
+  const bool of_latch = tag == actor->awaiting;
+  pthread_mutex_unlock(&answers);
+  if (of_latch) {
+    stop_awaiting(actor, belay_event_status(event), event);
+    return;
+  }
   record_acquired(actor->number, tag, belay_event_status(event), event);
   pthread_mutex_lock(&answers);
   actor->answered = tag;
