@@ -345,7 +345,9 @@ BELAY_API BELAY_MUST_USE int64_t belay_semaphore_available(belay_client* client,
  * now, 100..2592000000 (30 days); 0: for ever. Each time that it is set is a generation of its own,
  * with a number greater than any before: waiting for one is not confused by the next. Returns the
  * generation, or minus IN_USE while it is running (the event's BELAY_EVENT_COUNT says how far it
- * is), WRONG_TYPE where the name is another thing's, UNAVAILABLE. */
+ * is), WRONG_TYPE where the name is another thing's, UNAVAILABLE. Where the connection is cut and
+ * others open and set the latch before the request is repeated, the generation is theirs, or it is
+ * NOT_FOUND where that is gone. */
 BELAY_API int64_t belay_latch_set(belay_client* client, const char* name, int64_t name_size,
                                   int64_t count, int64_t ttl_ms, belay_event** why);
 /* Count a latch down by `n`, 1..10^9; at 0 it opens, and stays at 0. Counts once, also where the
@@ -478,7 +480,9 @@ BELAY_API int64_t belay_event_remaining_ms(const belay_event* event);
 BELAY_API int64_t belay_event_permits(const belay_event* event);
 /* For how long after the event an outcome that we cannot know may still matter, in milliseconds:
  * until then the server may keep a lock for us that we do not use, or a release may not have taken
- * place. 0: the outcome is known. */
+ * place. 0: the outcome is known. What is no acquire (a latch's or a semaphore's change, a break, a
+ * fenced write) and is on its way when its server stands still takes place when that goes on, also
+ * after that time. */
 BELAY_API int64_t belay_event_in_doubt_ms(const belay_event* event);
 /* One line for people: what failed, where, and the server's own words. "" where there is nothing to
  * say. */
