@@ -269,7 +269,7 @@ static void test_cut_waiting_members(Server* server) {
 }
 
 static void test_cut_renewals_of_members(Server* server) {
-  const int64_t lease = scaled(600);
+  const int64_t lease = scaled(1200);
   const Proxy proxy = proxy_start(server);
   for (int i = 0; i < kWayCount; ++i) {
     belay_client* client = CLIENT(.url = proxy.url, .watchdog_lease_ms = lease);
