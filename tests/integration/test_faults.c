@@ -375,6 +375,33 @@ static void test_release_from_a_stopped_server(Server* server) {
   belay_client_free(other);
 }
 
+// A grant that came by a message ends soon unless it is confirmed: its release is not given up
+// then.
+static void test_release_of_a_fresh_grant_from_a_stopped_server(Server* server) {
+  for (bool tried = false; !tried;) {  // again where the machine stood still for too long
+    belay_client* one = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+    belay_client* two = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs,
+                               .request_timeout_ms = scaled(5000));
+    const int64_t hold = GRANTED(belay_lock(one, "a", -1, -1, NULL));
+    CHECK_STATUS(BELAY_OK, SUBMIT(two, 1, -1, .name = "a"));
+    EVENTUALLY(waiters_of(one, "a") == 1);
+    CHECK_STATUS(BELAY_OK, belay_release(one, hold));
+    const int64_t fresh = TAKE(two, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    server_pause(server);
+    tried = belay_hold_state(two, fresh) == BELAY_HELD;
+    CHECK_STATUS(BELAY_OK, belay_submit_release(two, 2, fresh));
+    if (tried) {
+      CHECK(belay_next(two, scaled(400)) == NULL);
+    }
+    server_continue(server);
+    if (tried) {
+      TAKE(two, BELAY_EVENT_RELEASED, 2, BELAY_OK);
+    }
+    belay_client_free(one);
+    belay_client_free(two);
+  }
+}
+
 static void test_acquire_from_a_stopped_server(Server* server) {
   belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs,
                                 .request_timeout_ms = scaled(300));
@@ -584,6 +611,8 @@ const Test fault_tests[] = {
      test_server_stopped_for_a_while},
     {"A release that is not answered ends in time and goes on in the background",
      test_release_from_a_stopped_server},
+    {"A release of a grant that was not confirmed waits for its answer",
+     test_release_of_a_fresh_grant_from_a_stopped_server},
     {"An acquire that is not answered is in doubt, and what came of it is given back",
      test_acquire_from_a_stopped_server},
     {"A free does not wait for a server that does not answer", test_free_with_a_stopped_server},
