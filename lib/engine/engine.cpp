@@ -779,7 +779,10 @@ void Engine::reset_claim(Claim& claim, Micros now) {
   claim.in_flight = 0;
   claim.ask_out = false;
   claim.ask_at = kNever;
-  claim.renew_out = false;
+  if (std::exchange(claim.renew_out, false)) {  // it may have taken place
+    claim.lapses_at =
+        std::max(claim.lapses_at, if_it_arrives_late(claim.renewing, claim.renewed_at));
+  }
   claim.renew_at = kNever;
   for (Leaving& leaving : claim.leaving) {
     leaving.in_flight = false;
