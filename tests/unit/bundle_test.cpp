@@ -6,66 +6,15 @@
 #include <vector>
 
 #include "base/packing.h"
-#include "engine/engine.h"
-#include "primitive/lock.h"
 #include "primitive/many.h"
+#include "unit/greeted.h"
 
 namespace belay {
 namespace {
 
-class RecordingLink final : public Link {
- public:
-  void open() override {}
-
-  void send(std::string_view bytes) override {
-    if (bytes.find("EVAL") != std::string_view::npos) {
-      scripts.emplace_back(bytes);
-    }
-  }
-
-  void close() override {}
-
-  std::vector<std::string> scripts;  // calls
-};
-
-class Events final : public EngineEvents {
- public:
-  void on_event(Event event) override { events.push_back(std::move(event)); }
-
-  std::vector<Event> events;
-};
-
-// Every slot is a group of its own, unless told otherwise.
-class SlotRouter final : public Router {
- public:
-  explicit SlotRouter(Node& node) : node_(node) {}
-
-  Node& node_of(std::uint16_t /*slot*/) override { return node_; }
-
-  std::uint16_t group_of(std::uint16_t slot) override { return apart ? slot : 0; }
-
-  bool apart = true;
-
- private:
-  Node& node_;
-};
-
-class Set : public testing::Test {
+class Set : public Greeted {
  protected:
-  Set() {
-    node_.start(engine_, now_);
-    node_.on_timer(now_);
-    node_.on_link_open(now_);
-    answer("%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:5\r\n");
-    answer(">3\r\n$9\r\nsubscribe\r\n" + bulk(me_.inbox()) + ":1\r\n");
-    answer("+OK\r\n" + bulk("run_id:r\r\n") + bulk("") + "*2\r\n$3\r\n100\r\n$1\r\n0\r\n");
-  }
-
-  static std::string bulk(const std::string& text) {
-    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-  }
-
-  void answer(const std::string& bytes) { node_.on_link_bytes(bytes, now_); }
+  Set() { router_.apart = true; }
 
   // To many: all of its names, with fences from this one on.
   void grant(std::int64_t fence, int names = 1) {
@@ -104,7 +53,10 @@ class Set : public testing::Test {
   // The calls since the last time, each as the names that it is about.
   std::vector<std::string> asked() {
     std::vector<std::string> calls;
-    for (const std::string& script : link_.scripts) {
+    for (const std::string& script : link_.sent) {
+      if (script.find("EVAL") == std::string::npos) {
+        continue;
+      }
       std::string names;
       for (const char name : {'a', 'b', 'c'}) {
         const bool about = script.find(std::string("belay:r:{") + name + "}") != std::string::npos;
@@ -112,22 +64,13 @@ class Set : public testing::Test {
       }
       calls.push_back(names);
     }
-    link_.scripts.clear();
+    link_.sent.clear();
     return calls;
   }
 
   using Calls = std::vector<std::string>;
 
-  Micros now_ = kSecond;
-  Config config_;
-  const Identity me_{"ABCDEFGHIJKLMNOPQRSTUV", "belay:", "1 host label"};
-  const HeldPrimitive lock_{Kind::kLock, me_};
   const ManyLocks many_{me_};
-  RecordingLink link_;
-  Events events_;
-  Node node_{config_, me_.inbox(), 1, link_};
-  SlotRouter router_{node_};
-  Engine engine_{config_, lock_, {&lock_}, router_, events_, 2};
 };
 
 TEST_F(Set, OfOneGroupCostsOneExchange) {

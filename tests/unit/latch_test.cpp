@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "base/config.h"
 #include "base/packing.h"
 #include "route/slot.h"
 #include "scripts/scripts.h"
+#include "unit/with_reply.h"
 
 namespace belay {
 namespace {
@@ -23,22 +22,13 @@ HeldPrimitive lock() {
   return HeldPrimitive(Kind::kLock, {kClient, "belay:", "17 web-7 billing desk"});
 }
 
-void with_reply(const std::string& text, const std::function<void(Reply)>& read) {
-  ReplyReader reader;
-  int replies = 0;
-  EXPECT_EQ(reader.feed("$" + std::to_string(text.size()) + "\r\n" + text + "\r\n",
-                        [&](Reply reply) {
-                          ++replies;
-                          read(reply);
-                          return true;
-                        }),
-            "");
-  EXPECT_EQ(replies, 1);
+std::string bulk(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
 std::optional<AcquireAnswer> read_acquire(const std::string& text) {
   std::optional<AcquireAnswer> answer;
-  with_reply(text, [&](Reply reply) { answer = latch().read_acquire(reply); });
+  with_reply(bulk(text), [&](Reply reply) { answer = latch().read_acquire(reply); });
   return answer;
 }
 
@@ -46,7 +36,7 @@ std::optional<AcquireAnswer> read_acquire(const std::string& text) {
 std::string outcome(Query& query, std::uint64_t code, std::int64_t generation, std::int64_t count) {
   Event event;
   Query::Progress progress = Query::Progress::kUnsound;
-  with_reply(Packer().u8(code).number(1000).number(generation).number(count).take(),
+  with_reply(bulk(Packer().u8(code).number(1000).number(generation).number(count).take()),
              [&](Reply reply) { progress = query.read(reply, &event); });
   if (progress == Query::Progress::kUnsound) {
     return "unsound";
@@ -137,7 +127,7 @@ TEST(Latch, LeavesWithItsClaim) {
   EXPECT_EQ(leave.args, std::vector<std::string>{Packer().bytes(kClient).number(5).take()});
   const auto read = [](const std::string& text) {
     bool fine = false;
-    with_reply(text, [&](Reply reply) { fine = latch().read_leave(reply).has_value(); });
+    with_reply(bulk(text), [&](Reply reply) { fine = latch().read_leave(reply).has_value(); });
     return fine;
   };
   EXPECT_TRUE(read(Packer().u8(2).number(1000).take()));
@@ -225,7 +215,7 @@ TEST(LatchCount, TellsWhatItFinds) {
   const auto read = [&](const std::string& text) {
     Event event;
     Query::Progress progress = Query::Progress::kAgain;
-    with_reply(text, [&](Reply reply) { progress = query->read(reply, &event); });
+    with_reply(bulk(text), [&](Reply reply) { progress = query->read(reply, &event); });
     return progress == Query::Progress::kDone ? event.status.code * 100 + event.count : -1;
   };
   EXPECT_EQ(read(Packer().u8(3).number(1000).number(0).number(77).number(4).take()), 4);

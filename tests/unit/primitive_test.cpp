@@ -1,7 +1,6 @@
 // Names to keys and back; what is read out of replies and messages.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <set>
 
 #include "base/config.h"
@@ -10,6 +9,7 @@
 #include "primitive/keys.h"
 #include "primitive/lock.h"
 #include "route/slot.h"
+#include "unit/with_reply.h"
 
 namespace belay {
 namespace {
@@ -135,19 +135,6 @@ TEST(Message, ThatGrantsWhatNoScriptGivesOutIsNone) {
 }
 
 // Gives `read` the reply that the bytes are.
-void with_reply(std::string_view bytes, const std::function<void(Reply)>& read) {
-  int replies = 0;
-  ReplyReader reader;
-  EXPECT_EQ(reader.feed(bytes,
-                        [&](Reply reply) {
-                          ++replies;
-                          read(reply);
-                          return true;
-                        }),
-            "");
-  EXPECT_EQ(replies, 1);
-}
-
 std::string bulk(const std::string& text) {
   return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
