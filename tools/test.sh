@@ -16,12 +16,17 @@ count() { # SUITE PASSED FAILED
   printf '%-12s %s passed, %s failed\n' "$1" "$2" "$3"
 }
 
-# Runs ctest's tests of one label in a preset and adds up what they print of themselves: GoogleTest's, unittest's, Go's and plain `N
-# passed, N failed` lines, or one a test that prints none. A suite that runs nothing has failed, and so has whatever was skipped.
-run_ctest() { # SUITE PRESET LABEL JOBS
-  local log=build/$2/$1.log good bad
-  ctest --test-dir "build/$2" -L "$3" -j "$4" --verbose --no-tests=error >"$log" 2>&1
-  local status=$?
+# Runs ctest's tests of one label in a preset.
+run_tests() { # SUITE PRESET LABEL JOBS
+  ctest --test-dir "build/$2" -L "$3" -j "$4" --verbose --no-tests=error >"build/$2/$1.log" 2>&1
+  echo $? >"build/$2/$1.status"
+}
+
+# Adds up what they have printed of themselves: GoogleTest's, unittest's, Go's and plain `N passed, N failed` lines, or one a test that
+# prints none. A suite that runs nothing has failed, and so has whatever was skipped.
+count_tests() { # SUITE PRESET
+  local log=build/$2/$1.log status good bad
+  status=$(cat "build/$2/$1.status")
   read -r good bad < <(awk '
     { id = match($0, /^[0-9]+: /) ? substr($0, 1, RLENGTH - 2) : "" }
     /\[  PASSED  \] [0-9]+ test/ { good += $5; own[id] = 1 }
@@ -35,11 +40,28 @@ run_ctest() { # SUITE PRESET LABEL JOBS
     /^ *[0-9]+\/[0-9]+ Test .*/ { match($0, /#[0-9]+/)
       if (!own[substr($0, RSTART + 1, RLENGTH - 1)]) { if (/ Passed /) ++good; else ++bad } }
     END { print good + 0, bad + 0 }' "$log")
-  if [ $status -ne 0 ] || [ "$good" -eq 0 ] || [ "$bad" -gt 0 ]; then
+  if [ "$status" -ne 0 ] || [ "$good" -eq 0 ] || [ "$bad" -gt 0 ]; then
     cat "$log"
     [ "$bad" -gt 0 ] || bad=1
   fi
   count "$1" "$good" "$bad"
+}
+
+run_ctest() { # SUITE PRESET LABEL JOBS
+  run_tests "$@"
+  count_tests "$1" "$2"
+}
+
+# Both at a time, if both were asked for: they wait more than they work.
+run_sanitizers() {
+  local suite built=()
+  for suite in asan tsan; do
+    if [[ " ${suites[*]} " != *" $suite "* ]]; then continue; fi
+    if tools/build.sh "$suite" unit_test integration chaos_worker sim; then built+=("$suite"); else count "$suite" 0 1; fi
+  done
+  for suite in "${built[@]}"; do run_tests "$suite" "$suite" '^(unit|integration|chaos|sim_short)$' 1 & done
+  wait
+  for suite in "${built[@]}"; do count_tests "$suite" "$suite"; done
 }
 
 run_step() { # SUITE COMMAND...
@@ -67,12 +89,7 @@ for suite in "${suites[@]}"; do
     lint) run_step lint tools/lint.sh ;;
     fuzz) run_step fuzz tools/fuzz.sh 20 ;;
     asan | tsan)
-      if tools/build.sh "$suite" unit_test integration chaos_worker sim; then
-        run_ctest "$suite" "$suite" '^(unit|integration|chaos|sim_short)$' 1
-      else
-        count "$suite" 0 1
-      fi
-      ;;
+      if [ -z "${sanitized:-}" ]; then sanitized=1 && run_sanitizers; fi ;;
     integration | cli) # they wait more than they work, each on one server: both at a time
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$" 2; else count "$suite" 0 1; fi ;;
     unit | script | sim | abi | lifetime | chaos | sql | docs | bench)
