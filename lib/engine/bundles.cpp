@@ -15,6 +15,7 @@ namespace belay {
 namespace {
 
 constexpr Micros kKeptTimes = 3;  // a lease, while the other names are waited for
+constexpr std::size_t kMostLeft = 32;
 
 // The worst of what the parts have come to; in doubt for the longest.
 void merge(Status* worst, const Status& other) {
@@ -125,6 +126,58 @@ void Engine::on_many_reply(const Flight& flight, Reply reply, Micros sent, Micro
       on_acquire_answer(asked, (*answers)[i], sent, now);
     } else if (current && claim.state == ClaimState::kAsking) {
       on_acquire_error(claim, error_words(reply), now);
+    }
+    settle(claim, now);
+  }
+}
+
+// ---- Leaving
+
+// One command a group of slots, of a bounded size: each of its names may have waiters to be served.
+void Engine::flush_leaves(const ManyNames& many, Micros now) {
+  gathers_leaves_ = false;
+  std::map<std::uint16_t, std::vector<Asked>> groups;
+  for (const Asked& left : std::exchange(leaves_due_, {})) {
+    std::vector<Asked>& group = groups[router_.group_of(left.claim->resource.slot)];
+    group.push_back(left);
+    if (group.size() == kMostLeft) {
+      send_leaves(many, std::exchange(group, {}), now);
+    }
+  }
+  for (const auto& [number, group] : groups) {
+    if (!group.empty()) {
+      send_leaves(many, group, now);
+    }
+  }
+}
+
+void Engine::send_leaves(const ManyNames& many, const std::vector<Asked>& claims, Micros now) {
+  Flight flight;
+  flight.kind = FlightKind::kManyLeft;
+  flight.many = &many;
+  flight.asked = claims;
+  std::vector<ManyLeft> parts;
+  parts.reserve(claims.size());
+  for (const Asked& left : claims) {
+    parts.push_back(
+        {&left.claim->resource, args_of(*left.claim, *leaving_of(*left.claim, left.epoch))});
+  }
+  send(*claims.front().claim->node, many.leave(parts), std::move(flight), now);
+}
+
+void Engine::on_many_left(const Flight& flight, Reply reply, Micros sent, Micros now) {
+  const auto answers = flight.many->read_leave(reply, flight.asked.size());
+  for (std::size_t i = 0; i < flight.asked.size(); ++i) {
+    Claim& claim = *flight.asked[i].claim;
+    const std::int64_t epoch = flight.asked[i].epoch;
+    --claim.in_flight;
+    const auto found = leaving_of(claim, epoch);
+    if (answers || flight.asked.size() == 1) {
+      on_left(claim, epoch, answers ? std::optional((*answers)[i]) : std::nullopt,
+              error_words(reply), sent, now);
+    } else if (found != claim.leaving.end()) {  // whose fault it is shows only one by one
+      found->in_flight = false;
+      send_leave(claim, *found, now);
     }
     settle(claim, now);
   }
@@ -319,6 +372,7 @@ void Engine::begin_hold(Bundle& bundle, Micros now) {
 
 // Ends what the set has and asks for, name by name, in the background.
 void Engine::give_back(Bundle& bundle, Micros now) {
+  gathers_leaves_ = true;
   for (BundlePart& part : bundle.parts) {
     if (const auto asked = pendings_.find(std::exchange(part.tag, 0)); asked != pendings_.end()) {
       Claim& claim = *asked->second->claim;
@@ -340,6 +394,7 @@ void Engine::give_back(Bundle& bundle, Micros now) {
       part_from(*hold, nullptr, now);
     }
   }
+  flush_leaves(*bundle.many, now);
 }
 
 // ---- Holding
@@ -402,6 +457,7 @@ void Engine::release_set(std::int64_t tag, Bundle& bundle, Micros now) {
   }
   const std::unique_ptr<Bundle> ended = std::move(bundles_.at(bundle.id));
   bundles_.erase(ended->id);
+  gathers_leaves_ = true;
   for (const BundlePart& part : ended->parts) {
     if (const auto held = holds_.find(part.hold); held != holds_.end()) {
       const std::unique_ptr<Hold> hold = std::move(held->second);
@@ -409,6 +465,7 @@ void Engine::release_set(std::int64_t tag, Bundle& bundle, Micros now) {
       part_from(*hold, &add_part(lead, now), now);
     }
   }
+  flush_leaves(*ended->many, now);
 }
 
 void Engine::query_set(std::int64_t tag, Bundle& bundle, PendingKind kind, Micros lease,

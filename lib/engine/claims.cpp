@@ -572,43 +572,61 @@ void Engine::send_leave(Claim& claim, Leaving& leaving, Micros now) {
   leaving.in_flight = true;
   leaving.looks_after = false;
   leaving.again_at = kNever;
+  if (gathers_leaves_ && claim.waiting.empty()) {
+    leaves_due_.push_back({&claim, leaving.epoch, 0});
+    return;
+  }
   Flight flight;
   flight.kind = FlightKind::kLeave;
   flight.claim = &claim;
   flight.epoch = leaving.epoch;
-  send(*claim.node,
-       claim.primitive->leave(claim.resource,
-                              {leaving.epoch, highest_fence_of(claim.resource.slot), leaving.lost}),
+  send(*claim.node, claim.primitive->leave(claim.resource, args_of(claim, leaving)),
        std::move(flight), now);
 }
 
-void Engine::on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent,
-                            Micros now) {
-  const auto found =
-      std::find_if(claim.leaving.begin(), claim.leaving.end(),
-                   [&flight](const Leaving& leaving) { return leaving.epoch == flight.epoch; });
+LeaveArgs Engine::args_of(const Claim& claim, const Leaving& leaving) const {
+  return {leaving.epoch, highest_fence_of(claim.resource.slot), leaving.lost};
+}
+
+// `answer`: none where the reply is an error, or none of the script's; `words` are what it says.
+void Engine::on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
+                     std::string_view words, Micros sent, Micros now) {
+  const auto found = leaving_of(claim, epoch);
   if (found == claim.leaving.end()) {
     return;
   }
+  const bool held_back = loss_is_untold(claim);
   found->in_flight = false;
-  const std::optional<LeaveAnswer> answer = claim.primitive->read_leave(reply);
-  if (!answer) {
-    on_leave_error(claim, *found, error_words(reply), now);
-    return;
-  }
-  claim.node->saw_time(answer->server_time, sent, now);
-  found->answered = true;
-  // Rule 10: a release asked for in time is done, whatever the server still knew of it.
-  complete_release(*found, Status(), now);
-  if (answer->code == LeaveCode::kMore) {
-    send_leave(claim, *found, now);
-  } else if (found->sweep_until >= answer->server_time) {
-    found->again_at = now + drifted(found->sweep_until - answer->server_time) + 2 * kMillisecond;
-  } else if (answer->handed > 0 && !closing_) {
-    found->looks_after = true;
-    found->again_at = now + drifted(answer->handed) + kLookAfter;
+  if (answer) {
+    on_leave_answer(claim, *found, *answer, sent, now);
   } else {
-    claim.leaving.erase(found);
+    on_leave_error(claim, *found, words, now);
+  }
+  if (held_back && claim.state == ClaimState::kAsking && claim.ask_at == kNever) {
+    ask(claim, now);
+  }
+}
+
+std::vector<Leaving>::iterator Engine::leaving_of(Claim& claim, std::int64_t epoch) {
+  return std::find_if(claim.leaving.begin(), claim.leaving.end(),
+                      [epoch](const Leaving& leaving) { return leaving.epoch == epoch; });
+}
+
+void Engine::on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer, Micros sent,
+                             Micros now) {
+  claim.node->saw_time(answer.server_time, sent, now);
+  leaving.answered = true;
+  // Rule 10: a release asked for in time is done, whatever the server still knew of it.
+  complete_release(leaving, Status(), now);
+  if (answer.code == LeaveCode::kMore) {
+    send_leave(claim, leaving, now);
+  } else if (leaving.sweep_until >= answer.server_time) {
+    leaving.again_at = now + drifted(leaving.sweep_until - answer.server_time) + 2 * kMillisecond;
+  } else if (answer.handed > 0 && !closing_) {
+    leaving.looks_after = true;
+    leaving.again_at = now + drifted(answer.handed) + kLookAfter;
+  } else {
+    claim.leaving.erase(leaving_of(claim, leaving.epoch));
   }
 }
 

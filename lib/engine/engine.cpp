@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "route/server_error.h"
+
 namespace belay {
 
 namespace {
@@ -593,6 +595,8 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
     on_renew_reply(flight, reply, sent, now);
   } else if (flight.kind == FlightKind::kMany) {
     on_many_reply(flight, reply, sent, now);
+  } else if (flight.kind == FlightKind::kManyLeft) {
+    on_many_left(flight, reply, sent, now);
   } else if (flight.kind == FlightKind::kQuery) {
     const auto pending = pendings_.find(flight.tag);
     if (pending != pendings_.end() && pending->second->command == id) {
@@ -603,12 +607,8 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
     if (flight.kind == FlightKind::kAcquire) {
       on_acquire_reply(*flight.claim, flight, reply, sent, now);
     } else {
-      const bool held_back = loss_is_untold(*flight.claim);
-      on_leave_reply(*flight.claim, flight, reply, sent, now);
-      if (held_back && flight.claim->state == ClaimState::kAsking &&
-          flight.claim->ask_at == kNever) {
-        ask(*flight.claim, now);
-      }
+      on_left(*flight.claim, flight.epoch, flight.claim->primitive->read_leave(reply),
+              error_words(reply), sent, now);
     }
     settle(*flight.claim, now);
   }

@@ -84,7 +84,7 @@ class Engine final : public NodeEvents {
   void on_node_clock(Node& node, Micros now) override;
 
  private:
-  enum class FlightKind : std::uint8_t { kAcquire, kMany, kLeave, kRenew, kQuery };
+  enum class FlightKind : std::uint8_t { kAcquire, kMany, kLeave, kManyLeft, kRenew, kQuery };
 
   struct Renewed {
     Claim* claim;
@@ -201,7 +201,12 @@ class Engine final : public NodeEvents {
   void end_claim(Claim& claim, bool leave, std::int64_t tag, Micros now);
   void leave(Claim& claim, const Leaving& leaving, Micros now);
   void send_leave(Claim& claim, Leaving& leaving, Micros now);
-  void on_leave_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
+  LeaveArgs args_of(const Claim& claim, const Leaving& leaving) const;
+  static std::vector<Leaving>::iterator leaving_of(Claim& claim, std::int64_t epoch);
+  void on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
+               std::string_view words, Micros sent, Micros now);
+  void on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer, Micros sent,
+                       Micros now);
   void on_settled(Claim& claim, std::int64_t epoch, Micros now);
   void on_leave_error(Claim& claim, Leaving& leaving, std::string_view words, Micros now);
   void complete_release(Leaving& leaving, Status status, Micros now);
@@ -250,6 +255,9 @@ class Engine final : public NodeEvents {
   void flush_asks(Micros now);
   void send_many(const std::vector<Claim*>& claims, Micros now);
   void on_many_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
+  void flush_leaves(const ManyNames& many, Micros now);
+  void send_leaves(const ManyNames& many, const std::vector<Asked>& claims, Micros now);
+  void on_many_left(const Flight& flight, Reply reply, Micros sent, Micros now);
   Pending& add_lead(std::int64_t tag, PendingKind kind, const Bundle& bundle, Micros now);
   Pending& add_part(Pending& lead, Micros now);
   void on_part_done(const Pending& part, const Event& event);
@@ -286,6 +294,8 @@ class Engine final : public NodeEvents {
   std::unordered_map<std::uint64_t, Flight> flights_;
   std::vector<Claim*> renew_due_;
   std::vector<Claim*> asks_due_;
+  bool gathers_leaves_ = false;
+  std::vector<Asked> leaves_due_;
   std::unordered_map<std::int64_t, std::unique_ptr<Bundle>> bundles_;  // by their hold's id
   std::vector<std::int64_t> sets_due_;
   std::vector<std::int64_t> leads_due_;

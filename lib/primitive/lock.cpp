@@ -167,6 +167,25 @@ std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& arg
   return packed.take();
 }
 
+std::string packed_leave(const Identity& me, Kind kind, const LeaveArgs& args) {
+  Packer packed;
+  packed.bytes(me.client).number(args.epoch).number(args.highest_fence);
+  packed.u8(static_cast<std::uint8_t>(kind)).u8(args.lost ? 1 : 0);
+  return packed.take();
+}
+
+std::optional<LeaveAnswer> read_left(Unpacker& fields) {
+  LeaveAnswer answer;
+  const std::uint8_t code = fields.u8();
+  answer.code = static_cast<LeaveCode>(code);
+  answer.server_time = fields.number();
+  answer.handed = fields.number();
+  if (!fields.complete() || answer.handed > kMaxGrant || code < 1 || code > 3) {
+    return std::nullopt;
+  }
+  return answer;
+}
+
 Resource resource_of(std::string_view prefix, std::string_view name) {
   Resource resource;
   resource.name = name;
@@ -185,10 +204,7 @@ Command HeldPrimitive::acquire(const Resource& resource, const AcquireArgs& args
 }
 
 Command HeldPrimitive::leave(const Resource& resource, const LeaveArgs& args) const {
-  Packer packed;
-  packed.bytes(me_.client).number(args.epoch).number(args.highest_fence);
-  packed.u8(static_cast<std::uint8_t>(kind_)).u8(args.lost ? 1 : 0);
-  return {0, &scripts::kLeave, resource.keys, {packed.take(), me_.inbox_prefix()}};
+  return {0, &scripts::kLeave, resource.keys, {packed_leave(me_, kind_, args), me_.inbox_prefix()}};
 }
 
 Command HeldPrimitive::renew(std::int64_t highest_fence) const {
@@ -260,15 +276,7 @@ std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {
 
 std::optional<LeaveAnswer> HeldPrimitive::read_leave(Reply reply) const {
   Unpacker fields(reply.text());
-  LeaveAnswer answer;
-  const std::uint8_t code = fields.u8();
-  answer.code = static_cast<LeaveCode>(code);
-  answer.server_time = fields.number();
-  answer.handed = fields.number();
-  if (!fields.complete() || answer.handed > kMaxGrant || code < 1 || code > 3) {
-    return std::nullopt;
-  }
-  return answer;
+  return read_left(fields);
 }
 
 std::optional<RenewAnswers> HeldPrimitive::read_renew(Reply reply) const {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/packing.h"
 #include "engine/primitive.h"
 
 namespace belay {
@@ -22,6 +23,10 @@ struct Identity {
 // The groups of those who share a lock.
 inline const std::string kReaders = "r";
 inline constexpr char kIdentityGroup = 'i';  // then the identity
+
+// What goes into the leave script for a name, and what it says of one.
+std::string packed_leave(const Identity& me, Kind kind, const LeaveArgs& args);
+std::optional<LeaveAnswer> read_left(Unpacker& fields);
 
 // Where a name of any kind lives.
 Resource resource_of(std::string_view prefix, std::string_view name);

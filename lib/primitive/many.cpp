@@ -15,6 +15,31 @@ Command ManyLocks::acquire(const std::vector<ManyPart>& parts) const {
   return command;
 }
 
+Command ManyLocks::leave(const std::vector<ManyLeft>& parts) const {
+  Command command{0, &scripts::kLeave, {}, {}};
+  for (const ManyLeft& part : parts) {
+    const std::vector<std::string>& keys = part.resource->keys;
+    command.keys.insert(command.keys.end(), keys.begin(), keys.end());
+    command.args.push_back(packed_leave(me_, Kind::kLock, part.args));
+  }
+  command.args.push_back(me_.inbox_prefix());
+  return command;
+}
+
+std::optional<std::vector<LeaveAnswer>> ManyLocks::read_leave(Reply reply,
+                                                              std::size_t count) const {
+  Unpacker fields(reply.text());
+  std::vector<LeaveAnswer> answers;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::optional<LeaveAnswer> answer = read_left(fields);
+    if (!answer) {
+      return std::nullopt;
+    }
+    answers.push_back(*answer);
+  }
+  return fields.rest().empty() ? std::optional(std::move(answers)) : std::nullopt;
+}
+
 std::optional<std::vector<AcquireAnswer>> ManyLocks::read(Reply reply, std::size_t count) const {
   Unpacker fields(reply.text());
   AcquireAnswer same;

@@ -11,8 +11,11 @@ class ManyLocks final : public ManyNames {
   explicit ManyLocks(Identity identity) : me_(std::move(identity)) {}
 
   [[nodiscard]] Command acquire(const std::vector<ManyPart>& parts) const override;
+  [[nodiscard]] Command leave(const std::vector<ManyLeft>& parts) const override;
   [[nodiscard]] std::optional<std::vector<AcquireAnswer>> read(Reply reply,
                                                                std::size_t count) const override;
+  [[nodiscard]] std::optional<std::vector<LeaveAnswer>> read_leave(
+      Reply reply, std::size_t count) const override;
 
  private:
   const Identity me_;

@@ -47,6 +47,32 @@ class Many : public JointTest {
     return take_as({.client = client, .epoch = epoch}, wanted);
   }
 
+  // Leaves all at once; what it was for each, or the code of an error.
+  Names leave_all(const std::string& client, const Names& names, std::int64_t epoch = 1) {
+    std::vector<std::string> keys;
+    std::vector<std::string> args;
+    for (const std::string& name : names) {
+      const std::vector<std::string> own = keys_of(name);
+      keys.insert(keys.end(), own.begin(), own.end());
+      args.push_back(Packer().bytes(claim(client, epoch)).number(0).u8(1).u8(0).take());
+    }
+    args.emplace_back(kInbox);
+    const Reply reply = run(scripts::kLeave, keys, args);
+    if (reply.is_error()) {
+      return {reply.error_code()};
+    }
+    static constexpr const char* kCodes[] = {"?", "ok", "not ours", "more"};
+    Names codes;
+    Unpacker in(reply.text);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      codes.emplace_back(kCodes[in.u8() & 3U]);
+      in.number();  // server time
+      in.number();  // grant lease
+    }
+    EXPECT_TRUE(in.complete() && in.rest().empty()) << reply.canonical();
+    return codes;
+  }
+
   // The client that holds a name alone; "" where nobody does.
   std::string holder(const std::string& name) {
     use_lock(name);
@@ -117,6 +143,54 @@ TEST_P(Many, TakesAllThatAreFree) {
     EXPECT_EQ(leave("A", 3), "ok");
   }
 }
+
+// ---- Leaving several
+
+TEST_P(Many, AreLeftTogether) {
+  take("A", {"a", "b", "c"});
+  EXPECT_EQ(leave_all("A", {"a", "b", "c"}), (Names{"ok", "ok", "ok"}));
+  EXPECT_EQ(holder("a") + holder("b") + holder("c"), "");
+  EXPECT_EQ(leave_all("A", {"a", "b"}), (Names{"not ours", "not ours"}));
+}
+
+TEST_P(Many, LeftServeTheWaitersOfEach) {
+  listen({"B", "C"});
+  take_as({.client = "A"}, {{"a", ""}, {"b", "r"}, {"c", ""}});
+  use_lock("a");
+  acquire("B", 5);
+  use_lock("b");
+  acquire("C", 6);
+  told();
+  EXPECT_EQ(leave_all("A", {"a", "b", "c"}), (Names{"ok", "ok", "ok"}));
+  EXPECT_EQ(told_briefly(), (Names{"B grant 5", "C grant 6"}));
+  EXPECT_EQ(holder("a") + holder("b") + holder("c"), "BC");
+}
+
+TEST_P(Many, LeftTellWhichWereNotOurs) {
+  take("A", {"a", "c"});
+  take("B", {"b"});
+  EXPECT_EQ(leave_all("A", {"a", "b", "c"}), (Names{"ok", "not ours", "ok"}));
+  EXPECT_EQ(holder("b"), "B");
+}
+
+TEST_P(Many, AreNotLeftWhereOneCannotBeRead) {
+  take("A", {"a", "b"});
+  for (const std::string& foreign : {keys_of("c")[0], keys_of("c")[2]}) {
+    command({"RPUSH", foreign, "x"});
+    const std::string before = contents();
+    EXPECT_EQ(leave_all("A", {"a", "b", "c"}), Names{"BELAYTYPE"});
+    EXPECT_EQ(contents(), before);
+    command({"DEL", foreign});
+  }
+}
+
+TEST_P(Many, AreLeftOnlyOnceEach) {
+  take("A", {"a"});
+  EXPECT_EQ(leave_all("A", {"a", "a"}), Names{"BELAYARGS"});
+  EXPECT_EQ(holder("a"), "A");
+}
+
+// ---- Taking them
 
 TEST_P(Many, TakesMixedModes) {
   const Taken reply = take_as({.client = "A"}, {{"a", ""}, {"b", "r"}, {"c", "i7"}});

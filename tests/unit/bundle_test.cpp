@@ -123,21 +123,48 @@ TEST_F(Set, ThatIsOnlyTriedIsBusyWithoutAnotherQuestion) {
   EXPECT_TRUE(engine_.idle());
 }
 
-TEST_F(Set, IsLeftNameByNameAndReleasedOnce) {
+TEST_F(Set, IsLeftByOneCommandAndReleasedOnce) {
   router_.apart = false;
   acquire({"a", "b"}, kNever);
   grant(50, 2);
   asked();
   ASSERT_TRUE(engine_.release(2, events_.events.at(0).hold, now_).ok());
-  EXPECT_EQ(asked(), (Calls{"a", "b"}));
-  const std::string left = bulk(Packer().u8(1).number(100 * kSecond).number(0).take());
-  answer(left);
+  EXPECT_EQ(asked(), Calls{"ab"});
+  const std::string left = Packer().u8(1).number(100 * kSecond).number(0).take();
   EXPECT_EQ(events_.events.size(), 1U);
-  answer(left);
+  answer(bulk(left + left));
   ASSERT_EQ(events_.events.size(), 2U);
   EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_RELEASED);
   EXPECT_EQ(events_.events[1].status.code, BELAY_OK);
   EXPECT_TRUE(engine_.idle());
+}
+
+TEST_F(Set, IsLeftSlotBySlot) {
+  acquire({"a", "b"}, kNever);
+  grant(50);
+  grant(60);
+  asked();
+  ASSERT_TRUE(engine_.release(2, events_.events.at(0).hold, now_).ok());
+  const Calls left = asked();
+  EXPECT_EQ(left.size(), 2U);
+  EXPECT_EQ(left.at(0).size() + left.at(1).size(), 2U);
+}
+
+// One bad key does not keep the others.
+TEST_F(Set, IsLeftNameByNameWhereOneCommandFails) {
+  router_.apart = false;
+  acquire({"a", "b"}, kNever);
+  grant(50, 2);
+  ASSERT_TRUE(engine_.release(2, events_.events.at(0).hold, now_).ok());
+  asked();
+  answer("-WRONGTYPE 'b' is none of ours\r\n");
+  EXPECT_EQ(asked(), (Calls{"a", "b"}));
+  answer(bulk(Packer().u8(1).number(100 * kSecond).number(0).take()));
+  EXPECT_EQ(events_.events.size(), 1U);
+  answer("-WRONGTYPE 'b' is none of ours\r\n");
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_RELEASED);
+  EXPECT_EQ(events_.events[1].status.code, BELAY_WRONG_TYPE);
 }
 
 TEST_F(Set, IsAnsweredByNothingThatTheScriptDoesNotGive) {
