@@ -1,5 +1,5 @@
--- Leave: release, cancel and give-back in one, of one name or several. Ours: serve the waiters, or delete the record. Queued, with
--- this epoch or an older one: out of the queue. Safe to repeat.
+-- Leave: release, cancel and give-back in one, of one name or several. Ours: serve the waiters, or delete the record. Queued,
+-- with this epoch or an older one: out of the queue. Safe to repeat.
 --
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
 -- ARGV  one a name, at most 256, packed: claim (30 bytes), highest fence seen, kind, lost (1: whoever had it was told that it is
@@ -60,13 +60,22 @@ end
 
 -- Rarely
 
+-- Whatever cannot be read is found before anything is written.
+local above = {} -- the highest fence, by its key: names of one slot share it
 for _, name in ipairs(names) do
   if not name.plain then
+    local record, key = name.record, KEYS[name.at + 1]
     check_types(KEYS, name.at)
+    name.joint = record and is_joint(record)
+    name.is_free = not name.joint and ((name.ours and name.delay == 0) or not record or kept_until(record) < ts)
+    if name.is_free or name.joint then
+      above[key] = highest_fence(KEYS, name.at, math.max(above[key] or 0, name.highest))
+    end
   end
 end
 
--- Takes a member out of what several hold; one that is lost is none any more, but keeps its place until its lock-delay has passed.
+-- Takes a member out of what several hold; one that is lost is none any more, but keeps its place until its lock-delay has
+-- passed.
 local function part(name, hand, who, epoch)
   hand.members = members(KEYS, name.at, ts)
   hand.joint = hand.members.read(name.record)
@@ -87,10 +96,8 @@ local function leave(name)
   local at, record, ours = name.at, name.record, name.ours
   local epoch = epoch_of(name.claim:sub(23))
   local who = name.kind == SEMAPHORE and name.claim or name.claim:sub(1, 22)
-  local joint = record and is_joint(record)
-  local hand = { from = name.claim }
-  local is_free = not joint and ((ours and name.delay == 0) or not record or kept_until(record) < ts)
-  hand.highest = (is_free or joint) and highest_fence(KEYS, at, name.highest)
+  local joint, key = name.joint, KEYS[at + 1]
+  local hand = { from = name.claim, highest = above[key] }
   local entry = entry_of(KEYS[at + 3], who)
   local was_head = false
   if entry and epoch_of(entry) <= epoch then
@@ -107,8 +114,9 @@ local function leave(name)
   if joint then
     ours = part(name, hand, who, epoch)
   end
-  if is_free or joint then
+  if name.is_free or joint then
     local whom = serve(KEYS, at, inbox, ts, hand)
+    above[key] = hand.highest
     if ours and not joint then
       tell_settled(KEYS[at], record, inbox, ts, hand.to)
     end

@@ -108,6 +108,7 @@ class Calls {
   void put_foreign();
   void listen();
   Argv arguments_of(const Script& script, std::size_t* resources);
+  std::string acquisition(char asked);
   Argv renewals(std::size_t* resources);
   Argv arguments_of_latch(const Script& script);
   void call();
@@ -248,21 +249,40 @@ void Calls::listen() {
 
 // ---- Calls
 
+// Acquire's packed argument, for a lock or a semaphore.
+std::string Calls::acquisition(char asked) {
+  const auto ts = static_cast<double>(now_);
+  return claim() + packed(number(3e7)) + packed(number(ts + 5e6)) + packed(number(2e5)) +
+         packed(number(input_.flag() ? ts : 0)) + packed(number(ts)) +
+         std::string(1, static_cast<char>(input_.below(3))) + packed16(input_.byte()) + asked +
+         packed(number(input_.flag() ? 1e7 : 0)) +
+         packed(number(asked == 2 ? static_cast<double>(input_.below(4)) : 1)) +
+         packed(number(asked == 2 && input_.flag() ? 3 : 0));
+}
+
 Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
   const auto ts = static_cast<double>(now_);
   const std::string inbox = "belay:in:";
   if (&script == &scripts::kAcquire) {
     const char asked = kind();
-    return {claim() + packed(number(3e7)) + packed(number(ts + 5e6)) + packed(number(2e5)) +
-                packed(number(input_.flag() ? ts : 0)) + packed(number(ts)) +
-                std::string(1, static_cast<char>(input_.below(3))) + packed16(input_.byte()) +
-                asked + packed(number(input_.flag() ? 1e7 : 0)) +
-                packed(number(asked == 2 ? static_cast<double>(input_.below(4)) : 1)) +
-                packed(number(asked == 2 && input_.flag() ? 3 : 0)),
-            inbox, "17 host label", asked == 2 ? "" : group()};
+    return {acquisition(asked), inbox, "17 host label", asked == 2 ? "" : group()};
+  }
+  if (&script == &scripts::kMany) {
+    Argv args{inbox, "17 host label"};
+    *resources = 1 + input_.below(3);
+    for (std::size_t i = 0; i < *resources; ++i) {
+      args.push_back(acquisition(lies() ? kind() : '\1') + group());
+    }
+    return args;
   }
   if (&script == &scripts::kLeave) {
-    return {claim() + packed(number(ts)) + kind() + static_cast<char>(input_.below(2)), inbox};
+    Argv args;
+    *resources = 1 + input_.below(3);
+    for (std::size_t i = 0; i < *resources; ++i) {
+      args.push_back(claim() + packed(number(ts)) + kind() + static_cast<char>(input_.below(2)));
+    }
+    args.push_back(inbox);
+    return args;
   }
   if (&script == &scripts::kInspect) {
     return {lies() ? std::string(input_.bytes()) : std::to_string(input_.integer())};
@@ -315,8 +335,8 @@ Argv Calls::arguments_of_latch(const Script& script) {
 void Calls::call() {
   const Script& script = *input_.any_of<const Script*>(
       {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect, &scripts::kBreak,
-       &scripts::kLimit, &scripts::kLatchAwait, &scripts::kLatchLeave, &scripts::kLatchDown,
-       &scripts::kLatchSet});
+       &scripts::kLimit, &scripts::kMany, &scripts::kLatchAwait, &scripts::kLatchLeave,
+       &scripts::kLatchDown, &scripts::kLatchSet});
   std::size_t resources = 1;
   Argv args = arguments_of(script, &resources);
   Argv keys;
@@ -346,7 +366,8 @@ void Calls::call() {
       (4 + kMostSteps) * static_cast<int>(resources) * static_cast<int>(listeners_.size());
   require(messages_ <= most, "a call sends few messages");
   if (answer.error.starts_with("BELAY")) {
-    require(contents() == before, "a refused call changes nothing", answer.error);
+    require(contents() == before, "a refused call changes nothing",
+            std::string(script.name) + ": " + answer.error);
   }
   check(script, answer);
 }
