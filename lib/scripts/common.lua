@@ -15,7 +15,8 @@
 
 local VERSION, LOCK, SEMAPHORE = 1, 1, 2
 -- version, kind, somebody waits (0, 1; where several hold it together 0), claim, fence, since, end of the fence range, expires,
--- holds, local waiters, the claim that handed it on and looks after it until the holder confirms or leaves, lock-delay
+-- holds, local waiters, the claim that handed it on and looks after it until the holder confirms or leaves, lock-delay. Of a
+-- holder that was lost, expires is 0, and the lock-delay the time until which nobody else gets it.
 local HEADER, HEADER_SIZE = '<BBBc30ddddHHc30d', 107
 local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELAY_OFFSET = 2, 33, 49, 57, 69, 99
 -- permits in use, or how many members; limit (0: none, as they are a lock's)
@@ -24,7 +25,7 @@ local JOINT, JOINT_SIZE = '<dd', 16
 local NOBODY = ('\0'):rep(30)
 -- epoch, grant lease, lock-delay, permits, limit, size of the group
 local ENTRY, ENTRY_SIZE = '<c8ddddH', 42
--- epoch, fence, since, expires, lock-delay, permits, holds, local waiters
+-- epoch, fence, since, expires, lock-delay (both as in the record), permits, holds, local waiters
 local MEMBER, MEMBER_SIZE = '<c8dddddHH', 52
 local CLIENT_SIZE, CLAIM_SIZE, LONGEST_GROUP = 22, 30, 65535
 -- 2^53, to which a double counts, less room for what is added to it.

@@ -83,9 +83,10 @@ local function part(name, hand, who, epoch)
   local ours = member and member.epoch == epoch
   if ours and (not name.lost or member.delay == 0) then
     hand.members.drop(hand.joint, who, member.permits)
-  elseif ours and member.expires >= ts then
+  elseif ours and member.expires > 0 then
     local info = hand.members.info(who)
-    member.expires, member.holds, member.local_waiters = ts - 1, 0, 0
+    member.delay = member.expires >= ts and ts + member.delay or member.expires + member.delay
+    member.expires, member.holds, member.local_waiters = 0, 0, 0
     hand.members.write(hand.joint, who, member, info)
   end
   hand.joint = hand.members.sweep(hand.joint)
@@ -105,11 +106,13 @@ local function leave(name)
     redis.call('ZREM', KEYS[at + 2], who)
     redis.call('HDEL', KEYS[at + 3], who)
   end
-  -- Who is lost is no holder any more, but nobody else becomes one before its lock-delay has passed.
-  if ours and name.delay > 0 and expires(record) >= ts then
-    prolong(KEYS[at], ts, ts + name.delay, struct.pack('<d', ts - 1), EXPIRES_OFFSET)
+  -- Who is lost is no holder any more, also if this clock steps back; but nobody else becomes one before its lock-delay has passed.
+  if ours and name.delay > 0 and not name.is_free and expires(record) > 0 then
+    was_head = was_head or expires(record) >= ts
+    local until_ = expires(record) >= ts and ts + name.delay or kept_until(record)
+    prolong(KEYS[at], ts, until_, struct.pack('<d', 0), EXPIRES_OFFSET)
+    redis.call('SETRANGE', KEYS[at], DELAY_OFFSET, struct.pack('<d', until_))
     record = redis.call('GET', KEYS[at])
-    was_head = true
   end
   if joint then
     ours = part(name, hand, who, epoch)

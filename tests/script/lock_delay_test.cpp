@@ -21,6 +21,7 @@ class LockDelay : public JointTest {
   void end_delay() {
     const std::string ended(sizeof(double), '\0');
     command({"SETRANGE", record_key(), "57", ended});
+    command({"SETRANGE", record_key(), "99", ended});
   }
 };
 
@@ -71,14 +72,14 @@ TEST_P(LockDelay, LostLockIsKeptFromThenOn) {
   EXPECT_EQ(lose("A"), "ok");
   const Record stands = record().value();
   EXPECT_EQ(stands.client, "A");
-  EXPECT_LT(stands.expires, now());
-  EXPECT_GE(stands.expires, a.ts);
+  EXPECT_EQ(stands.expires, 0);
   EXPECT_GE(pttl(record_key()), 100);
   const std::vector<Told> messages = told();
   ASSERT_EQ(messages.size(), 1U);
   EXPECT_EQ(messages[0].client, "B");
   EXPECT_EQ(messages[0].kind, "next");
-  EXPECT_EQ(messages[0].wait, stands.expires + kDelay - messages[0].ts);
+  EXPECT_EQ(stands.expires + stands.delay, messages[0].ts + kDelay);
+  EXPECT_EQ(messages[0].wait, kDelay);
   EXPECT_EQ(renew({.client = "A", .fence = a.fence}).code, "not ours");
   const std::string before = contents();
   EXPECT_EQ(lose("A"), "ok");  // repeated: no longer
@@ -111,6 +112,27 @@ TEST_P(LockDelay, ItsOwnClientWaitsForItToo) {
   EXPECT_EQ(hold("A", 2).code, "queued");
   EXPECT_EQ(leave("A", 2), "not ours");
   EXPECT_EQ(try_acquire("B").code, "busy");
+}
+
+// Also if the server's clock steps back behind the end of its lease.
+TEST_P(LockDelay, OfALapsedHolderThatLeavesGoesOnAndItsLeaseNeverDoes) {
+  hold("A");
+  lapse();
+  const std::int64_t until = record()->expires + kDelay;
+  EXPECT_EQ(lose("A"), "ok");
+  EXPECT_EQ(record()->expires, 0);
+  EXPECT_EQ(record()->delay, until);
+  EXPECT_EQ(try_acquire("A", 2).remaining / kSecond, kDelay / kSecond - 1);
+}
+
+TEST_P(LockDelay, OfALapsedReaderThatLeavesGoesOnAndItsLeaseNeverDoes) {
+  hold("A", 1, "r");
+  lapse_member(client_id("A"));
+  const std::int64_t ends = member(client_id("A"))->ends;
+  EXPECT_EQ(lose("A"), "ok");
+  EXPECT_EQ(member(client_id("A"))->expires, 0);
+  EXPECT_EQ(member(client_id("A"))->ends, ends);
+  EXPECT_EQ(share("A", 2).code, "queued");
 }
 
 TEST_P(LockDelay, ItsOwnNewerClaimTakesWhatIsNotLost) {
@@ -156,11 +178,14 @@ TEST_P(LockDelay, KeepsWritersFromWhatALostReaderHad) {
   listen({"W"});
   hold("A", 1, "r");
   acquire("W");
+  const std::int64_t before_loss = now();
   EXPECT_EQ(lose("A"), "ok");
   EXPECT_EQ(acquire("W").code, "queued");
   const Member lost = member(client_id("A")).value();
-  EXPECT_LT(lost.expires, now());
-  EXPECT_EQ(lost.ends, lost.expires + kDelay);
+  EXPECT_EQ(lost.expires, 0);
+  EXPECT_EQ(lost.ends, lost.delay);
+  EXPECT_GT(lost.ends, before_loss + kDelay);
+  EXPECT_LE(lost.ends, now() + kDelay);
   EXPECT_EQ(lost.holds, 0);
   EXPECT_EQ(renew_share("A", lost.fence).code, "not ours");
   const std::string before = contents();
