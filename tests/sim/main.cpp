@@ -1,6 +1,6 @@
-// sim SCHEDULES [SEED]: runs that many schedules from that seed on, on every core. sim --replay
-// SEED: prints one, step by step. sim --minimise SEED: prints what is left of one that goes wrong
-// without what does not matter.
+// sim SCHEDULES [SEED [--first]]: runs that many schedules from that seed on, on every core; to the
+// first that goes wrong. sim --replay SEED: prints one, step by step. sim --minimise SEED: prints
+// what is left of one that goes wrong without what does not matter.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -54,8 +54,16 @@ int minimise(std::uint64_t seed) {
   return violation.empty() ? 0 : 1;
 }
 
-// Runs schedules until `next` has reached `end`, and says which went wrong.
-Tally work(const char* program, std::atomic<std::uint64_t>& next, std::uint64_t end) {
+struct Run {
+  const char* program;
+  std::uint64_t first;
+  std::uint64_t schedules;
+  bool to_first;  // violation
+};
+
+// Runs schedules until `next` is beyond the last, and says which went wrong.
+Tally work(const Run& run, std::atomic<std::uint64_t>& next) {
+  const std::uint64_t end = run.first + run.schedules;
   Tally tally;
   for (std::uint64_t seed = next++; seed < end; seed = next++) {
     const belay::sim::Outcome outcome = belay::sim::run_schedule(seed, false);
@@ -67,20 +75,23 @@ Tally work(const char* program, std::atomic<std::uint64_t>& next, std::uint64_t 
     tally.first_violation = std::min(tally.first_violation, seed);
     if (++tally.violations <= kMostPrinted) {
       std::printf("seed %llu: %s\n  replay: %s --replay %llu\n",
-                  static_cast<unsigned long long>(seed), outcome.violation.c_str(), program,
+                  static_cast<unsigned long long>(seed), outcome.violation.c_str(), run.program,
                   static_cast<unsigned long long>(seed));
       std::fflush(stdout);
+    }
+    if (run.to_first) {
+      next = end;
     }
   }
   return tally;
 }
 
-Tally run_on_all_cores(const char* program, std::uint64_t first, std::uint64_t schedules) {
-  std::atomic<std::uint64_t> next = first;
+Tally run_on_all_cores(const Run& run) {
+  std::atomic<std::uint64_t> next = run.first;
   std::vector<Tally> tallies(cores());
   std::vector<std::thread> threads;
   for (Tally& tally : tallies) {
-    threads.emplace_back([&] { tally = work(program, next, first + schedules); });
+    threads.emplace_back([&] { tally = work(run, next); });
   }
   Tally all;
   for (std::size_t i = 0; i < threads.size(); ++i) {
@@ -102,25 +113,30 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--minimise") == 0) {
     return minimise(number(argv[2]));
   }
-  const std::uint64_t schedules = argc > 1 ? number(argv[1]) : 1000;
-  const std::uint64_t first = argc > 2 ? number(argv[2]) : 1;
+  const Run run{.program = argv[0],
+                .first = argc > 2 ? number(argv[2]) : 1,
+                .schedules = argc > 1 ? number(argv[1]) : 1000,
+                .to_first = argc > 3 && std::strcmp(argv[3], "--first") == 0};
   const auto start = std::chrono::steady_clock::now();
-  const Tally all = run_on_all_cores(argv[0], first, schedules);
+  const Tally all = run_on_all_cores(run);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (all.violations > 0 && run.to_first) {
+    return 1;
+  }
   if (all.violations > 0) {
     std::printf("\nThe smallest like seed %llu (again: %s --minimise %llu):\n",
                 static_cast<unsigned long long>(all.first_violation), argv[0],
                 static_cast<unsigned long long>(all.first_violation));
     minimise(all.first_violation);
   }
-  const auto speed = static_cast<double>(schedules) / took.count();
+  const auto speed = static_cast<double>(run.schedules) / took.count();
   std::printf("%llu events, %llu grants, %.0f schedules/s, %.0f on each of %u cores\n",
               static_cast<unsigned long long>(all.events),
               static_cast<unsigned long long>(all.grants), speed, speed / cores(), cores());
   std::printf("%llu passed, %llu failed\n",
-              static_cast<unsigned long long>(schedules - all.violations),
+              static_cast<unsigned long long>(run.schedules - all.violations),
               static_cast<unsigned long long>(all.violations));
-  std::printf("schedules=%llu violations=%llu\n", static_cast<unsigned long long>(schedules),
+  std::printf("schedules=%llu violations=%llu\n", static_cast<unsigned long long>(run.schedules),
               static_cast<unsigned long long>(all.violations));
   return all.violations == 0 ? 0 : 1;
 }
