@@ -25,8 +25,8 @@ void Checks::accepted(Process& process, std::int64_t tag, const AcquireRequest& 
   submissions.clear();
   for (const auto& [name, want] : names) {
     longest_delay_[name] = std::max(longest_delay_[name], want.lock_delay);
-    Submission submission{name,         request.owner,    want, highest_fence_[name],
-                          group_[name], names.size() > 1, false};
+    Submission submission{name,          request.owner,    want, highest_fence_[name],
+                          groups_[name], names.size() > 1, false};
     submission.floor_is_its_owners =
         stands(process.number(), submission, submission.fence_floor) ||
         is_a_part(process.number(), submission, submission.fence_floor);
@@ -137,35 +137,40 @@ void Checks::check_fence(Process& process, std::int64_t fence, const Submission&
   const bool re_entered =
       stands(process.number(), submission, fence) || is_a_part(process.number(), submission, fence);
   std::int64_t& highest = highest_fence_[submission.name];
-  std::string& group = group_[submission.name];
+  std::set<std::string>& groups = groups_[submission.name];
   std::int64_t& own = own_fence_[{process.number(), submission.name}];
   // Where two tenures overlap because data were lost, the older one's local handoffs go on under
   // its own, lower fences until it knows: what the resource refuses.
   const bool old_tenure = !exclusion_applies(submission.name) &&
                           (fence == own + 1 || (submission.want.shared() && fence == own) ||
                            fence <= world_.data_lost_at());
-  // Those who share a tenure share its fence.
-  const auto with = [&submission](const std::string& other) {
-    return submission.want.shared() && (other.empty() || other == submission.want.group);
+  // Those who share a tenure share its fence. Who has it alone may come to share it with any group
+  // that it re-enters it with.
+  const auto with = [&submission](const std::set<std::string>& others) {
+    return submission.want.shared() &&
+           (others.empty() || others.contains("") || others.contains(submission.want.group));
   };
-  const bool together = fence == highest && with(group);
-  const bool as_before = fence == submission.fence_floor && with(submission.group_of_floor);
+  const bool together = fence == highest && with(groups);
+  const bool as_before = fence == submission.fence_floor && with(submission.groups_of_floor);
   own = fence;
   if (!re_entered && !old_tenure && !together && !(faults_.data_loss && faults_.clock_back)) {
     if (fence <= submission.fence_floor && !as_before) {
-      world_.violation("P5: fence " + std::to_string(fence) + " is not above " +
-                       std::to_string(submission.fence_floor) +
+      world_.violation("P5: fence " + std::to_string(fence) + " of '" + submission.name + "'" +
+                       " is not above " + std::to_string(submission.fence_floor) +
                        ", delivered before it was asked for");
     } else if (exclusion_applies(submission.name) && submission.want.limit == 0 &&
                fence <= highest) {
-      world_.violation("P5: fence " + std::to_string(fence) + " is not above " +
-                       std::to_string(highest));
+      world_.violation("P5: fence " + std::to_string(fence) + " of '" + submission.name + "'" +
+                       " is not above " + std::to_string(highest));
     }
   }
   if (fence > highest) {
     owner_[submission.name] = {process.number(), submission.owner};
+    groups.clear();
   }
-  group = fence > highest ? submission.want.group : group;
+  if (fence >= highest) {
+    groups.insert(submission.want.group);
+  }
   highest = std::max(highest, fence);
 }
 

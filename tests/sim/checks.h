@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,7 +57,7 @@ class Checks {
     std::int64_t owner = 0;
     Want want;
     std::int64_t fence_floor = 0;  // delivered before it was submitted
-    std::string group_of_floor;
+    std::set<std::string> groups_of_floor;
     bool of_a_set = false;
     bool floor_is_its_owners = false;  // who had that fence then, as far as is known
 
@@ -92,7 +93,7 @@ class Checks {
   std::map<Key, std::vector<Submission>> pending_;  // for each name
   std::multimap<Key, Live> live_;                   // for each name
   std::map<std::string, std::int64_t> highest_fence_;
-  std::map<std::string, std::string> group_;                   // of the tenure with that fence
+  std::map<std::string, std::set<std::string>> groups_;        // told of under that fence
   std::map<std::string, std::pair<int, std::int64_t>> owner_;  // process and owner, of that fence
   std::map<std::string, Micros> not_before_;     // the end of a lock-delay, at the soonest
   std::map<std::string, Micros> delayed_until_;  // and at the latest

@@ -42,18 +42,36 @@ struct User {
 };
 
 // What a request says beyond its name, for the trace.
-std::string words(const AcquireRequest& request, Micros wait) {
-  const Want& want = request.want;
-  std::string text = want.group.empty() ? "" : ", group " + want.group;
+std::string fences_of(const Event& event) {
+  std::string text = std::to_string(event.fence);
+  for (std::size_t i = 1; i < event.fences.size(); ++i) {
+    text += " " + std::to_string(event.fences[i]);
+  }
+  return text;
+}
+
+void add_ms(std::string& text, const char* what, Micros time) {
+  if (time > 0) {
+    text += std::string(", ") + what + " " + std::to_string(to_ms(time)) + " ms";
+  }
+}
+
+std::string words(const std::string& name, const Want& want) {
+  std::string text = "'" + name + "'";
+  text += want.group.empty() ? "" : ", group " + want.group;
   if (want.limit > 0) {
     text += ", " + std::to_string(want.permits) + " of " + std::to_string(want.limit);
   }
-  const auto add_ms = [&text](const char* what, Micros time) {
-    if (time > 0) {
-      text += std::string(", ") + what + " " + std::to_string(to_ms(time)) + " ms";
-    }
-  };
-  add_ms("lock-delay", want.lock_delay);
+  add_ms(text, "lock-delay", want.lock_delay);
+  return text;
+}
+
+std::string words(const AcquireRequest& request, Micros wait) {
+  std::string text = request.names.empty() ? words(request.name, request.want) : "";
+  for (const auto& [name, want] : request.names) {
+    text += (text.empty() ? "all of " : "; ") + words(name, want);
+  }
+  const auto add_ms = [&text](const char* what, Micros time) { sim::add_ms(text, what, time); };
   add_ms("lease", request.lease);
   add_ms("max-hold", request.max_hold);
   add_ms("wait", wait == kNever ? 0 : wait);
@@ -230,8 +248,8 @@ class Schedule {
     const std::int64_t kind = world_.random().between(1, 100);
     const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, 800 * kMillisecond) : kNever;
     const std::int64_t tag = ++last_tag_;
-    world_.trace("user of process " + std::to_string(user.process->number()) + " acquires '" +
-                 user.name + "', tag " + std::to_string(tag) + words(request, wait));
+    world_.trace("user of process " + std::to_string(user.process->number()) + " acquires " +
+                 words(request, wait) + ", tag " + std::to_string(tag));
     user.process->call([&](Engine& engine, Micros now) {
       user.tag = tag;
       user.asked_at = world_.now();
@@ -450,7 +468,7 @@ class Schedule {
       world_.trace("process " + std::to_string(process.number()) + ": event " +
                    std::to_string(event.kind) + " tag " + std::to_string(event.tag) + " " +
                    belay_status_name(event.status.code) + " hold " + std::to_string(event.hold) +
-                   " fence " + std::to_string(event.fence) + " " + event.status.message);
+                   " fence " + fences_of(event) + " " + event.status.message);
     }
     checks_.on_event(process, event);
     rounds_.on_event(process, event);
