@@ -1,8 +1,10 @@
-// The driver: runs the tests of its tables, or those that the words given choose,
-// each in a process of its own with a server of its own and a time limit. At the end of a run that
-// leaves out none, or only some by name,
+// The driver: runs the tests of its tables, or those that the words given choose, some at a time,
+// as they wait more than they work; each in a process of its own with a server of its own and a
+// time limit. Where the machine itself stood still during a test that failed, it is run again: a
+// lease may have ended meanwhile. At the end of a run that leaves out none, or only some by name,
 // every status of the library must have been seen.
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,23 @@
 
 #include "support.h"
 
-enum { kTestLimitSeconds = 60 };
+enum { kTestLimitSeconds = 120, kAtATime = 4, kStandstillMs = 60, kMostTries = 5 };
+
+// A test that runs. Its output goes to a file until it has ended.
+typedef struct Run {
+  const Test* test;  // NULL: none
+  pid_t pid;
+  int tries;
+  char directory[32];
+  int status;  // when it has ended
+  int64_t start;
+  int64_t stood_still;  // the machine, for how long at a time
+} Run;
+
+typedef struct Tally {
+  int passed;
+  int failed;
+} Tally;
 
 static const int32_t kStatuses[] = {BELAY_OK,
                                     BELAY_BUSY,
@@ -52,7 +70,16 @@ static bool is_selected(const Test* test, int count, char** words) {
   return chosen;
 }
 
-static _Noreturn void run(const Test* test, const char* program, const char* directory) {
+static void output_path(const char* directory, char path[64]) {
+  snprintf(path, 64, "%s/output", directory);
+}
+
+static _Noreturn void run_test(const Test* test, const char* program, const char* directory) {
+  char path[64];
+  output_path(directory, path);
+  const int output = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  CHECK(output >= 0 && dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0);
+  close(output);
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   alarm((unsigned)scaled(kTestLimitSeconds));
@@ -80,28 +107,98 @@ static void remove_directory(const char* directory) {
   rmdir(directory);
 }
 
-static bool passes(const Test* test, const char* program) {
-  char directory[] = "/tmp/belay-test-XXXXXX";
-  CHECK(mkdtemp(directory) != NULL);
-  const int64_t start = now_ms();
-  const pid_t pid = fork();
-  CHECK(pid >= 0);
-  if (pid == 0) {
-    run(test, program, directory);
+static void start(Run* run, const Test* test, const char* program) {
+  run->test = test;
+  run->tries += 1;
+  run->start = now_ms();
+  run->stood_still = 0;
+  strcpy(run->directory, "/tmp/belay-test-XXXXXX");
+  CHECK(mkdtemp(run->directory) != NULL);
+  run->pid = fork();
+  CHECK(run->pid >= 0);
+  if (run->pid == 0) {
+    run_test(test, program, run->directory);
   }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  kill(-pid, SIGKILL);  // whoever it left behind
-  remove_directory(directory);
-  const bool passed = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  if (WIFSIGNALED(status)) {
-    printf("  %s: signal %d\n", WTERMSIG(status) == SIGALRM ? "took too long" : "crashed",
-           WTERMSIG(status));
+}
+
+static void print_output(const char* directory) {
+  char path[64];
+  char bytes[4096];
+  output_path(directory, path);
+  FILE* output = fopen(path, "r");
+  for (size_t size; output != NULL && (size = fread(bytes, 1, sizeof bytes, output)) > 0;) {
+    fwrite(bytes, 1, size, stdout);
   }
-  printf("%s %5lld ms  %s\n", passed ? "ok    " : "FAILED", (long long)(now_ms() - start),
-         test->name);
-  fflush(stdout);
+  if (output != NULL) {
+    fclose(output);
+  }
+}
+
+// Says how the test ended and removes what it left behind.
+static bool has_passed(const Run* run) {
+  kill(-run->pid, SIGKILL);
+  print_output(run->directory);
+  remove_directory(run->directory);
+  const bool passed = WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0;
+  if (WIFSIGNALED(run->status)) {
+    const int signal = WTERMSIG(run->status);
+    printf("  %s: signal %d\n", signal == SIGALRM ? "took too long" : "crashed", signal);
+  }
+  printf("%s %5lld ms  %s\n", passed ? "ok    " : "FAILED", (long long)(now_ms() - run->start),
+         run->test->name);
   return passed;
+}
+
+// Counts a test that has ended and frees its place, unless it has to be run again.
+static void finish(Run* run, const char* program, Tally* tally) {
+  if (has_passed(run)) {
+    ++tally->passed;
+  } else if (run->stood_still >= kStandstillMs && run->tries < kMostTries) {
+    printf("  again: the machine stood still for %lld ms\n", (long long)run->stood_still);
+    start(run, run->test, program);
+    return;
+  } else {
+    ++tally->failed;
+  }
+  memset(run, 0, sizeof *run);
+}
+
+// Waits for a moment, and longer where the machine stands still; then finishes those that have
+// ended. Returns a free place, if there is one.
+static Run* look_after(Run runs[kAtATime], const char* program, Tally* tally) {
+  const int64_t before = now_ms();
+  nap();
+  const int64_t stood_still = now_ms() - before;
+  Run* free_place = NULL;
+  for (Run* run = runs; run != runs + kAtATime; ++run) {
+    run->stood_still = stood_still > run->stood_still ? stood_still : run->stood_still;
+    if (run->test != NULL && waitpid(run->pid, &run->status, WNOHANG) == run->pid) {
+      finish(run, program, tally);
+    }
+    free_place = run->test == NULL ? run : free_place;
+  }
+  return free_place;
+}
+
+static Tally run_all(const char* program, int count, char** words) {
+  Run runs[kAtATime] = {0};
+  Tally tally = {0};
+  int selected = 0;
+  for (const Test* const* table = test_tables; *table != NULL; ++table) {
+    for (const Test* test = *table; test->name != NULL; ++test) {
+      if (is_selected(test, count, words)) {
+        Run* place = NULL;
+        while ((place = look_after(runs, program, &tally)) == NULL) {
+        }
+        start(place, test, program);
+        ++selected;
+      }
+    }
+  }
+  while (tally.passed + tally.failed < selected) {
+    look_after(runs, program, &tally);
+  }
+  return tally;
 }
 
 static int count_missing_statuses(void) {
@@ -123,23 +220,12 @@ int main(int argc, char** argv) {
   unsetenv("BELAY_URL");
   unsetenv("BELAY_LOG");
   share_seen_statuses();
-  int passed = 0;
-  int failed = 0;
-  for (const Test* const* table = test_tables; *table != NULL; ++table) {
-    for (const Test* test = *table; test->name != NULL; ++test) {
-      if (is_selected(test, argc - 2, argv + 2)) {
-        if (passes(test, argv[1])) {
-          ++passed;
-        } else {
-          ++failed;
-        }
-      }
-    }
-  }
+  setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+  Tally tally = run_all(argv[1], argc - 2, argv + 2);
   const bool is_full = argc == 2 || argv[2][0] == '-';
   if (is_full && sees_every_status) {
-    failed += count_missing_statuses();
+    tally.failed += count_missing_statuses();
   }
-  printf("integration: %d passed, %d failed\n", passed, failed);
-  return failed == 0 ? 0 : 1;
+  printf("integration: %d passed, %d failed\n", tally.passed, tally.failed);
+  return tally.failed == 0 ? 0 : 1;
 }

@@ -197,42 +197,58 @@ static void test_fifo_in_a_client(Server* server) {
 }
 
 // Of so many that one script does not grant them all; then a writer, and a reader behind it.
-static void test_adjacent_readers(Server* server) {
+// With so many threads, some may take up their grants too late: then nothing is shown, and false
+// is returned.
+static bool let_in_adjacent_readers(Server* server) {
   enum { kReaders = 70, kClients = kReaders + 3 };
 
   belay_client* clients[kClients];
   make_clients(server, clients, kClients);
   belay_client* holder = clients[kReaders];
+  belay_client* writer = clients[kReaders + 1];
+  belay_client* last = clients[kReaders + 2];
   const int64_t hold = GRANTED(WRITE(holder, 0));
   for (int i = 0; i < kReaders; ++i) {
     CHECK_STATUS(BELAY_OK, SUBMIT_READ(clients[i], 1));
   }
   EVENTUALLY(waiters_of(holder, "a") == kReaders);
-  CHECK_STATUS(BELAY_OK, SUBMIT_WRITE(clients[kReaders + 1], 1));
+  CHECK_STATUS(BELAY_OK, SUBMIT_WRITE(writer, 1));
   EVENTUALLY(waiters_of(holder, "a") == kReaders + 1);
-  CHECK_STATUS(BELAY_OK, SUBMIT_READ(clients[kReaders + 2], 1));
+  CHECK_STATUS(BELAY_OK, SUBMIT_READ(last, 1));
   EVENTUALLY(waiters_of(holder, "a") == kReaders + 2);
   CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
   int64_t holds[kReaders];
   int64_t fence = 0;
-  for (int i = 0; i < kReaders; ++i) {
-    int64_t its_fence = 0;
-    holds[i] = take_soon(clients[i], &its_fence);
-    CHECK(i == 0 || its_fence == fence);
-    fence = its_fence;
+  bool in_time = true;
+  for (int i = 0; i < kReaders && in_time; ++i) {
+    belay_event* event = belay_next(clients[i], scaled(kLessThanAPollMs));
+    fence = i == 0 ? belay_event_fence(event, 0) : fence;
+    in_time = belay_event_fence(event, 0) == fence && fence > 0;
+    holds[i] = belay_event_hold(event);
+    belay_event_free(event);
   }
-  for (int i = 0; i < kReaders; ++i) {
-    CHECK(belay_next(clients[kReaders + 1], 0) == NULL);
-    CHECK(belay_next(clients[kReaders + 2], 0) == NULL);
-    // With so many threads, some confirm their grants too late.
-    const int32_t status = belay_release(clients[i], holds[i]);
-    CHECK(status == BELAY_OK || status == BELAY_LOST || status == BELAY_UNAVAILABLE);
+  for (int i = 0; i < kReaders && in_time; ++i) {
+    in_time = belay_verify(clients[i], holds[i], NULL) == BELAY_OK;
   }
-  const int64_t writer = TAKE(clients[kReaders + 1], BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
-  CHECK(belay_next(clients[kReaders + 2], 0) == NULL);
-  give_back(clients[kReaders + 1], writer);
-  TAKE(clients[kReaders + 2], BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  for (int i = 0; i < kReaders && in_time; ++i) {
+    CHECK(belay_next(writer, 0) == NULL);
+    CHECK(belay_next(last, 0) == NULL);
+    CHECK_STATUS(BELAY_OK, belay_release(clients[i], holds[i]));
+  }
+  if (in_time) {
+    const int64_t written = TAKE(writer, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    CHECK(belay_next(last, 0) == NULL);
+    give_back(writer, written);
+    TAKE(last, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  }
   free_clients(clients, kClients);
+  return in_time;
+}
+
+static void test_adjacent_readers(Server* server) {
+  for (int attempt = 0; !let_in_adjacent_readers(server); ++attempt) {
+    CHECK(attempt < 10);
+  }
 }
 
 // More than one call of the script lets in.
