@@ -503,6 +503,8 @@ class Schedule {
     const Grant& grant = grants_.at({process.number(), event.hold});
     if (!grant.timed) {
       service_.lost(event.status.message, grant.at);
+    } else if (event.kind == BELAY_EVENT_LOST) {
+      service_.ended(checks_.longest_delay());
     }
   }
 

@@ -17,8 +17,9 @@ Micros Service::allowance(Micros since) const {
   const Micros grant = lease * 102 / 100 + 10 * kMillisecond + 2 * figures_.longest_delay;
   Micros sum = 0;
   int stopped = 0;
+  const Micros echo = figures_.lease + figures_.timeout + kReconnect;
   for (const Disturbance& disturbance : disturbances_) {
-    if (disturbance.until + figures_.lease + figures_.timeout + kReconnect < since) {
+    if (disturbance.until + echo < since) {
       continue;
     }
     stopped += disturbance.stopped;
@@ -27,7 +28,8 @@ Micros Service::allowance(Micros since) const {
     sum += disturbance.stopped == 0 ? figures_.timeout + kReconnect : 0;
   }
   const Micros lost_message = world_.lost_message_at();
-  if (stopped > 1 || (lost_message > 0 && lost_message + figures_.lease >= since)) {
+  const bool next_in_line_stopped = stopped > 1 || (stopped > 0 && ended_until_ + echo >= since);
+  if (next_in_line_stopped || (lost_message > 0 && lost_message + figures_.lease >= since)) {
     sum += kFallback + grant;
   }
   return sum;

@@ -4,7 +4,9 @@
 // owns it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,6 +34,12 @@ class Service {
 
   void crashed(bool holds, Micros lock_delay) {
     disturbances_.push_back({world_.now(), 1, holds, lock_delay});
+  }
+
+  // The lease of a hold that nobody gave back: a waiter that then looks after the name may be
+  // stopped.
+  void ended(Micros lock_delay) {
+    ended_until_ = std::max(ended_until_, world_.now() + lock_delay);
   }
 
   void cut() { disturbances_.push_back({world_.now(), 0, false, 0}); }
@@ -64,6 +72,7 @@ class Service {
   World& world_;
   const Figures figures_;
   std::vector<Disturbance> disturbances_;
+  Micros ended_until_ = std::numeric_limits<Micros>::min() / 2;
   std::map<std::string, State> states_;
 };
 
