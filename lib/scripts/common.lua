@@ -47,6 +47,11 @@ local function sound(number)
   return number >= 0 and number <= LARGEST and number % 1 == 0
 end
 
+local function are_sound(a, b, c, d, e)
+  return math.min(a, b, c, d, e) >= 0 and math.max(a, b, c, d, e) <= LARGEST
+    and (a % 1) + (b % 1) + (c % 1) + (d % 1) + (e % 1) == 0 -- not so of what is no number, or infinite
+end
+
 -- Ends the verb with an error where a call is none that Belay's clients make.
 local function check_call(as_sent)
   if not as_sent then
@@ -69,7 +74,7 @@ local function is_record(text)
     return false
   end
   local fence, since, last, until_, _, _, _, delay = struct.unpack('<ddddHHc30d', text, FENCE_OFFSET + 1)
-  if not (sound(fence) and sound(since) and sound(last) and sound(until_) and sound(delay)) then
+  if not are_sound(fence, since, last, until_, delay) then
     return false
   end
   if not is_joint(text) then
@@ -124,17 +129,19 @@ local function prolong(key, ts, until_, packed, offset)
   redis.call('SETRANGE', key, offset, packed)
 end
 
--- The highest fence of the slot, or what the client has seen, if that is higher. Ends the verb where the key holds no fence.
-local function highest_fence(keys, at, seen)
-  local stored = redis.call('GET', keys[at + 1])
-  if not stored then
-    return seen
-  end
+-- What a fence's key holds. Ends the verb where that is no fence.
+local function fence_in(key, stored)
   local fence = #stored == 8 and struct.unpack('<d', stored)
   if not fence or not sound(fence) then
-    error(redis.error_reply('BELAYTYPE key ' .. keys[at + 1] .. ' does not hold a fence'))
+    error(redis.error_reply('BELAYTYPE key ' .. key .. ' does not hold a fence'))
   end
-  return math.max(fence, seen)
+  return fence
+end
+
+-- The highest fence of the slot, or what the client has seen, if that is higher.
+local function highest_fence(keys, at, seen)
+  local stored = redis.call('GET', keys[at + 1])
+  return stored and math.max(fence_in(keys[at + 1], stored), seen) or seen
 end
 
 -- Makes a fence, and reserves `range` more. Returns it and the end of its range.
@@ -144,12 +151,17 @@ local function new_fence(keys, at, ts, highest, range)
   return fence, fence + range
 end
 
--- Writes the record of a new holder who is alone, with a new fence. Returns the fence and the end of its range.
-local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, delay, info, from)
-  local fence, last = new_fence(keys, at, ts, highest, RANGE)
-  redis.call('SET', keys[at],
+-- Writes the record of a new holder who is alone.
+local function put(key, claim, ts, lease, fence, last, waits, local_waiters, delay, info, from)
+  redis.call('SET', key,
     struct.pack(HEADER, VERSION, LOCK, waits and 1 or 0, claim, fence, ts, last, ts + lease, 1, local_waiters, from or NOBODY,
       delay) .. info, 'PX', math.ceil((lease + delay) / 1000) + SWEEP_MS)
+end
+
+-- The same, with a new fence. Returns the fence and the end of its range.
+local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, delay, info, from)
+  local fence, last = new_fence(keys, at, ts, highest, RANGE)
+  put(keys[at], claim, ts, lease, fence, last, waits, local_waiters, delay, info, from)
   return fence, last
 end
 

@@ -14,36 +14,33 @@ local MOST = 256
 
 check_call(#ARGV >= 2 and #ARGV - 1 <= MOST and #KEYS >= (#ARGV - 1) * 5)
 local inbox = ARGV[#ARGV]
-local names, taken = {}, {}
+local names, keys, taken = {}, {}, {}
 for index = 1, #ARGV - 1 do
   local at = (index - 1) * 5 + 1
   check_call(#ARGV[index] == 40 and not taken[KEYS[at]])
   local claim, highest, kind, lost = struct.unpack('<c30dBB', ARGV[index])
   check_call(claim:byte() ~= 0 and sound(highest) and is_kind(kind))
   names[index] = { at = at, claim = claim, highest = highest, kind = kind, lost = lost == 1 }
-  taken[KEYS[at]] = true
+  keys[index], taken[KEYS[at]] = KEYS[at], true
 end
 
 local plain = true
-for _, name in ipairs(names) do
-  local record, claim = redis.call('GET', KEYS[name.at]), name.claim
-  local problem = unreadable(record, KEYS[name.at])
-  if problem then
-    return problem
-  end
-  local ours = record and is_claim(record, claim)
-  name.record, name.ours = record, ours
-  name.delay = ours and name.lost and kept_until(record) - expires(record) or 0
-  name.plain = ours and name.delay == 0 and record:byte(WAITS_OFFSET + 1) == 0
+local records = #keys > 1 and redis.call('MGET', unpack(keys)) or {}
+local unwaited = string.char(VERSION, LOCK, 0)
+for index, name in ipairs(names) do
+  local record, claim = records[index] or redis.call('GET', KEYS[name.at]), name.claim -- MGET passes over other types
+  name.record = record
+  name.plain = record and not name.lost and #record >= HEADER_SIZE and record:sub(1, 33) == unwaited .. claim
+    and is_record(record)
   plain = plain and name.plain
 end
 local ts = now()
 
--- What nobody waits for.
-local function free(name)
-  redis.call('DEL', KEYS[name.at])
+-- What is ours alone, nobody waits for and is deleted.
+local left = struct.pack('<Bdd', OK, ts, 0)
+local function freed(name)
   tell_settled(KEYS[name.at], name.record, inbox, ts)
-  return struct.pack('<Bdd', OK, ts, 0)
+  return left
 end
 
 local function leave_all(leave_one)
@@ -55,7 +52,8 @@ local function leave_all(leave_one)
 end
 
 if plain then
-  return leave_all(free)
+  redis.call('DEL', unpack(keys))
+  return leave_all(freed)
 end
 
 -- Rarely
@@ -65,6 +63,12 @@ local above = {} -- the highest fence, by its key: names of one slot share it
 for _, name in ipairs(names) do
   if not name.plain then
     local record, key = name.record, KEYS[name.at + 1]
+    local problem = unreadable(record, KEYS[name.at])
+    if problem then
+      return problem
+    end
+    name.ours = record and is_claim(record, name.claim)
+    name.delay = name.ours and name.lost and kept_until(record) - expires(record) or 0
     check_types(KEYS, name.at)
     name.joint = record and is_joint(record)
     name.is_free = not name.joint and ((name.ours and name.delay == 0) or not record or kept_until(record) < ts)
@@ -133,5 +137,9 @@ local function leave(name)
 end
 
 return leave_all(function(name)
-  return name.plain and free(name) or leave(name)
+  if name.plain then
+    redis.call('DEL', KEYS[name.at])
+    return freed(name)
+  end
+  return leave(name)
 end)

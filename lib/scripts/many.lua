@@ -31,31 +31,56 @@ local function parse(at, request)
   return name
 end
 
-local function take_alone(name)
-  local key = KEYS[name.at + 1]
-  local fence, last =
-    take(KEYS, name.at, name.claim, ts, name.lease, above[key], false, name.local_waiters, name.delay, info)
-  above[key] = last
-  return struct.pack('<ddB', fence, last, 0)
-end
-
-local function take_all(names, take_one)
-  local reply = { struct.pack('<Bd', GRANTED, ts) }
-  for _, name in ipairs(names) do
-    reply[#reply + 1] = take_one(name)
-  end
-  return table.concat(reply)
-end
-
-local names, late = {}, false
+local names, late, alone, standing = {}, false, true, {}
 for index = 3, #ARGV do
-  names[#names + 1] = parse((index - 3) * 5 + 1, ARGV[index])
-  late = late or names[#names].late
+  local name = parse((index - 3) * 5 + 1, ARGV[index])
+  names[#names + 1] = name
+  late = late or name.late
+  alone = alone and name.group == ''
+  standing[#standing + 1] = KEYS[name.at]
+  standing[#standing + 1] = KEYS[name.at + 2]
 end
 if late then
   return struct.pack('<Bd', LATE, ts)
 end
-local all_free = true
+
+-- Takes names that nobody has or waits for, with as few commands as will do.
+local function take_free()
+  local keys = {}
+  for _, name in ipairs(names) do
+    local key = KEYS[name.at + 1]
+    if not above[key] then
+      keys[#keys + 1] = key
+    end
+    above[key] = math.max(above[key] or 0, name.highest)
+  end
+  local stored = redis.call('MGET', unpack(keys))
+  for index, key in ipairs(keys) do
+    local text = stored[index] or redis.call('GET', key) -- which fails where the key holds something else
+    above[key] = text and math.max(above[key], fence_in(key, text)) or above[key]
+  end
+  local reply = { struct.pack('<Bd', GRANTED, ts) }
+  for index, name in ipairs(names) do
+    local key = KEYS[name.at + 1]
+    name.fence = math.max(above[key] + 1, ts)
+    above[key] = name.fence + RANGE
+    reply[index + 1] = struct.pack('<ddB', name.fence, above[key], 0)
+  end
+  for _, key in ipairs(keys) do
+    redis.call('SET', key, struct.pack('<d', above[key]))
+  end
+  for _, name in ipairs(names) do
+    put(KEYS[name.at], name.claim, ts, name.lease, name.fence, name.fence + RANGE, false, name.local_waiters, name.delay, info)
+  end
+  return table.concat(reply)
+end
+
+if alone and redis.call('EXISTS', unpack(standing)) == 0 then
+  return take_free()
+end
+
+-- Rarely
+
 for _, name in ipairs(names) do
   local key = KEYS[name.at + 1]
   name.record = redis.call('GET', KEYS[name.at])
@@ -65,15 +90,6 @@ for _, name in ipairs(names) do
   end
   name.waited_for = redis.call('EXISTS', KEYS[name.at + 2]) == 1
   above[key] = highest_fence(KEYS, name.at, math.max(above[key] or 0, name.highest))
-  all_free = all_free and name.group == '' and not name.record and not name.waited_for
-end
-if all_free then
-  return take_all(names, take_alone)
-end
-
--- Rarely
-
-for _, name in ipairs(names) do
   if name.group ~= '' or name.record or name.waited_for then
     check_types(KEYS, name.at)
   end
@@ -172,9 +188,17 @@ local function share(name)
   return struct.pack('<ddB', member.fence, member.fence, redis.call('EXISTS', KEYS[name.at + 2]))
 end
 
-return take_all(names, function(name)
-  if name.again and not name.member then
-    return tell_again(name)
-  end
-  return name.group ~= '' and share(name) or take_alone(name)
-end)
+local function take_alone(name)
+  local key = KEYS[name.at + 1]
+  local fence, last =
+    take(KEYS, name.at, name.claim, ts, name.lease, above[key], false, name.local_waiters, name.delay, info)
+  above[key] = last
+  return struct.pack('<ddB', fence, last, 0)
+end
+
+local reply = { struct.pack('<Bd', GRANTED, ts) }
+for _, name in ipairs(names) do
+  local take_one = name.again and not name.member and tell_again or name.group ~= '' and share or take_alone
+  reply[#reply + 1] = take_one(name)
+end
+return table.concat(reply)
