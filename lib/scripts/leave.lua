@@ -110,7 +110,8 @@ local function leave(name)
     redis.call('ZREM', KEYS[at + 2], who)
     redis.call('HDEL', KEYS[at + 3], who)
   end
-  -- Who is lost is no holder any more, also if this clock steps back; but nobody else becomes one before its lock-delay has passed.
+  -- Who is lost is no holder any more, though this clock step back; but nobody else becomes one before its lock-delay has
+  -- passed.
   if ours and name.delay > 0 and not name.is_free and expires(record) > 0 then
     was_head = was_head or expires(record) >= ts
     local until_ = expires(record) >= ts and ts + name.delay or kept_until(record)
