@@ -1,8 +1,8 @@
-// The driver: runs the tests of its tables, or those that the words given choose, some at a time,
-// as they wait more than they work; each in a process of its own with a server of its own and a
-// time limit. Where the machine itself stood still during a test that failed, it is run again: a
-// lease may have ended meanwhile. At the end of a run that leaves out none, or only some by name,
-// every status of the library must have been seen.
+// The driver: runs the tests of its tables, or those that the words given choose, some at a time
+// (BELAY_TEST_JOBS), as they wait more than they work; each in a process of its own with a server
+// of its own and a time limit. Where the machine itself stood still during a test that failed, it
+// is run again: a lease may have ended meanwhile. At the end of a run that leaves out none, or only
+// some by name, every status of the library must have been seen.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 #include "support.h"
 
-enum { kTestLimitSeconds = 120, kAtATime = 4, kStandstillMs = 60, kMostTries = 5 };
+enum { kTestLimitSeconds = 120, kMostAtATime = 16, kStandstillMs = 60, kMostTries = 5 };
 
 // A test that runs. Its output goes to a file until it has ended.
 typedef struct Run {
@@ -165,12 +165,12 @@ static void finish(Run* run, const char* program, Tally* tally) {
 
 // Waits for a moment, and longer where the machine stands still; then finishes those that have
 // ended. Returns a free place, if there is one.
-static Run* look_after(Run runs[kAtATime], const char* program, Tally* tally) {
+static Run* look_after(Run* runs, int at_a_time, const char* program, Tally* tally) {
   const int64_t before = now_ms();
   nap();
   const int64_t stood_still = now_ms() - before;
   Run* free_place = NULL;
-  for (Run* run = runs; run != runs + kAtATime; ++run) {
+  for (Run* run = runs; run != runs + at_a_time; ++run) {
     run->stood_still = stood_still > run->stood_still ? stood_still : run->stood_still;
     if (run->test != NULL && waitpid(run->pid, &run->status, WNOHANG) == run->pid) {
       finish(run, program, tally);
@@ -180,15 +180,23 @@ static Run* look_after(Run runs[kAtATime], const char* program, Tally* tally) {
   return free_place;
 }
 
+// BELAY_TEST_JOBS, or as many as two processors are not too slow for.
+static int jobs(void) {
+  const char* text = getenv("BELAY_TEST_JOBS");
+  const int number = text == NULL ? 4 : atoi(text);
+  return number < 1 ? 1 : number > kMostAtATime ? kMostAtATime : number;
+}
+
 static Tally run_all(const char* program, int count, char** words) {
-  Run runs[kAtATime] = {0};
+  const int at_a_time = jobs();
+  Run runs[kMostAtATime] = {0};
   Tally tally = {0};
   int selected = 0;
   for (const Test* const* table = test_tables; *table != NULL; ++table) {
     for (const Test* test = *table; test->name != NULL; ++test) {
       if (is_selected(test, count, words)) {
         Run* place = NULL;
-        while ((place = look_after(runs, program, &tally)) == NULL) {
+        while ((place = look_after(runs, at_a_time, program, &tally)) == NULL) {
         }
         start(place, test, program);
         ++selected;
@@ -196,7 +204,7 @@ static Tally run_all(const char* program, int count, char** words) {
     }
   }
   while (tally.passed + tally.failed < selected) {
-    look_after(runs, program, &tally);
+    look_after(runs, at_a_time, program, &tally);
   }
   return tally;
 }
