@@ -98,6 +98,11 @@ Floor::~Floor() {
   redisFree(context_);
 }
 
+void Floor::ping() {
+  redisAppendCommand(context_, "PING");
+  freeReplyObject(take_reply(context_));
+}
+
 std::string Floor::load(std::string_view script) {
   redisAppendCommand(context_, "SCRIPT LOAD %b", script.data(), script.size());
   redisReply* reply = take_reply(context_);

@@ -28,6 +28,8 @@ class Floor {
 
   Claim acquire(std::string_view name);
   void release(std::string_view name, const Claim& claim);
+  // One round trip.
+  void ping();
 
   // Pipelined: the replies come in the order of the commands.
   Claim append_acquire(std::string_view name);
