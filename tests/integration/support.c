@@ -162,7 +162,8 @@ belay_request* request_of(const RequestSetup* setup) {
                              ? belay_request_add_shared_name(request, setup->name, name_size)
                              : belay_request_add_name(request, setup->name, name_size));
   if (setup->identity != NULL) {
-    CHECK_STATUS(BELAY_OK, belay_request_set_identity(request, setup->identity, -1));
+    const int64_t size = setup->identity_size == 0 ? -1 : setup->identity_size;
+    CHECK_STATUS(BELAY_OK, belay_request_set_identity(request, setup->identity, size));
   }
   if (setup->primitive == BELAY_SEMAPHORE) {
     CHECK_STATUS(BELAY_OK, belay_request_set_permits(request, setup->permits, setup->limit));

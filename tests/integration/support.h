@@ -30,6 +30,7 @@ extern const Test many_tests[];
 extern const Test many_fault_tests[];
 extern const Test hold_tests[];
 extern const Test query_tests[];
+extern const Test name_tests[];
 extern const Test guard_tests[];
 extern const Test latch_tests[];
 extern const Test await_tests[];
@@ -102,7 +103,8 @@ typedef struct RequestSetup {
   int32_t primitive;  // 0: a lock
   bool shared;        // to read
   const char* identity;
-  int64_t permits;  // of a semaphore, as is the limit
+  int64_t identity_size;  // 0: it ends with NUL
+  int64_t permits;        // of a semaphore, as is the limit
   int64_t limit;
   int64_t lock_delay_ms;
   int64_t lease_ms;

@@ -428,6 +428,39 @@ static void test_null_client(Server* server) {
   belay_request_free(request);
 }
 
+// Nobody takes it: neither the requests nor the calls about locks, semaphores, latches and keys.
+static void check_bad_name(belay_client* client, const char* name, int64_t size, const char* part) {
+  const int32_t bad = BELAY_INVALID_ARGUMENT;
+  const char* const words[] = {"DEL"};
+  belay_event* why = NULL;
+  check_call(bad, belay_lock(client, name, size, 0, &why), &why, part);
+  check_call(bad, belay_inspect(client, name, size, &why), &why, part);
+  check_call(bad, belay_break(client, name, size, 0, &why), &why, part);
+  check_call(bad, belay_semaphore_set_limit(client, name, size, 1, &why), &why, part);
+  check_call(bad, belay_semaphore_available(client, name, size, &why), &why, part);
+  check_call(bad, belay_latch_set(client, name, size, 1, 0, &why), &why, part);
+  check_call(bad, belay_latch_count_down(client, name, size, 1, &why), &why, part);
+  check_call(bad, belay_latch_count(client, name, size, &why), &why, part);
+  check_call(bad, belay_fenced_write(client, name, size, 1, 1, words, NULL, &why), &why, part);
+  CHECK_STATUS(bad, belay_submit_inspect(client, 1, name, size));
+  CHECK_STATUS(bad, belay_submit_break(client, 1, name, size, 0));
+  CHECK_STATUS(bad, belay_submit_semaphore_set_limit(client, 1, name, size, 1));
+  CHECK_STATUS(bad, belay_submit_semaphore_available(client, 1, name, size));
+  CHECK_STATUS(bad, belay_submit_latch_set(client, 1, name, size, 1, 0));
+  CHECK_STATUS(bad, belay_submit_latch_count_down(client, 1, name, size, 1));
+  CHECK_STATUS(bad, belay_submit_latch_count(client, 1, name, size));
+  CHECK_STATUS(bad, belay_submit_fenced_write(client, 1, name, size, 1, 1, words, NULL));
+  CHECK_TEXT(part, belay_last_error());
+  for (int32_t primitive = BELAY_LOCK; primitive <= BELAY_LATCH; ++primitive) {
+    belay_request* request = belay_request_new(primitive);
+    CHECK_STATUS(bad, belay_request_add_name(request, name, size));
+    CHECK_TEXT(part, belay_request_error(request));
+    belay_request_free(request);
+  }
+  BAD_REQUEST(belay_request_add_shared_name(request, name, size), part);
+  BAD_REQUEST(belay_request_set_identity(request, name, size), part);
+}
+
 static void test_bad_names(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   char long_name[1026];
@@ -442,17 +475,10 @@ static void test_bad_names(Server* server) {
                {"a", 0, "0 bytes"},     {"a", -2, "-2"},           {"a", INT64_MIN, "-92233"},
                {long_name, -1, "1025"}, {long_name, 1025, "1025"}, {"a", INT64_MAX, "92233"}};
 
-  belay_event* why = NULL;
-  const int32_t bad = BELAY_INVALID_ARGUMENT;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
-    const char* name = names[i].name;
-    const int64_t size = names[i].size;
-    check_call(bad, belay_lock(client, name, size, 0, &why), &why, names[i].part);
-    check_call(bad, belay_inspect(client, name, size, &why), &why, names[i].part);
-    check_call(bad, belay_break(client, name, size, 0, &why), &why, names[i].part);
-    CHECK_STATUS(bad, belay_submit_inspect(client, 1, name, size));
-    CHECK_STATUS(bad, belay_submit_break(client, 1, name, size, 0));
+    check_bad_name(client, names[i].name, names[i].size, names[i].part);
   }
+  BAD_REQUEST(belay_request_set_identity(request, long_name, 257), "257 bytes: 1..256");
   CHECK(belay_next(client, 0) == NULL);
   GRANTED(belay_lock(client, long_name, 1024, 0, NULL));
   belay_client_free(client);
