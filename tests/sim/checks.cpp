@@ -2,12 +2,19 @@
 
 #include <algorithm>
 
+#include "base/packing.h"
+#include "primitive/keys.h"
+#include "scripts/scripts.h"
+
 namespace belay::sim {
 
 namespace {
 
 constexpr Micros kRounding = 5;              // of converting between clocks
 constexpr Micros kBreakEcho = 60 * kSecond;  // longer than any lease in a schedule
+// Of a command: after EVALSHA, the script and how many keys.
+constexpr std::size_t kRecordKey = 3;
+constexpr std::size_t kFenceKey = 4;
 
 std::string label(const std::pair<int, std::int64_t>& key) {
   return "hold " + std::to_string(key.second) + " of process " + std::to_string(key.first);
@@ -139,11 +146,14 @@ void Checks::check_fence(Process& process, std::int64_t fence, const Submission&
   std::int64_t& highest = highest_fence_[submission.name];
   std::set<std::string>& groups = groups_[submission.name];
   std::int64_t& own = own_fence_[{process.number(), submission.name}];
-  // Where two tenures overlap because data were lost, the older one's local handoffs go on under
-  // its own, lower fences until it knows: what the resource refuses.
+  // Where two tenures overlap because data were lost or the lock was broken, the older one's local
+  // handoffs go on under its own, lower fences until it knows, and its grant may still be on its
+  // way: what the resource refuses.
+  const auto broken = breaks_.find(submission.name);
+  const std::int64_t last_before_break = broken == breaks_.end() ? 0 : broken->second.last_fence;
   const bool old_tenure = !exclusion_applies(submission.name) &&
                           (fence == own + 1 || (submission.want.shared() && fence == own) ||
-                           fence <= world_.data_lost_at());
+                           fence <= world_.data_lost_at() || fence <= last_before_break);
   // Those who share a tenure share its fence. Who has it alone may come to share it with any group
   // that it re-enters it with.
   const auto with = [&submission](const std::set<std::string>& others) {
@@ -179,15 +189,27 @@ void Checks::given_up(Process& process, std::int64_t hold) {
 }
 
 void Checks::broken(const std::string& name) {
-  broken_until_[name] = world_.now() + kBreakEcho;
+  breaks_[name].until = world_.now() + kBreakEcho;
+}
+
+void Checks::after_script(Server::Args argv) {
+  if (argv.size() <= kFenceKey ||
+      (argv[1] != scripts::kBreak.sha1 && argv[1] != scripts::kBreak.body)) {
+    return;
+  }
+  for (auto& [name, latest] : breaks_) {
+    if (argv[kRecordKey] == key_of("belay:", 'r', name)) {
+      latest.last_fence = Unpacker(world_.server().text(argv[kFenceKey]).value_or("")).number();
+    }
+  }
 }
 
 // With lost data, a clock that jumped ahead or a broken lock two may believe at once: the fence is
 // what protects then.
 bool Checks::exclusion_applies(const std::string& name) const {
-  const auto broken = broken_until_.find(name);
+  const auto broken = breaks_.find(name);
   return !faults_.data_loss && !faults_.clock_forward &&
-         (broken == broken_until_.end() || broken->second < world_.now());
+         (broken == breaks_.end() || broken->second.until < world_.now());
 }
 
 void Checks::after_step(Process& process) {

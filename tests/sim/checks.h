@@ -36,6 +36,8 @@ class Checks {
   void given_up(Process& process, std::int64_t hold);
   // A name was broken: for a while two may believe that they hold it.
   void broken(const std::string& name);
+  // A process's command has run on the server.
+  void after_script(Server::Args argv);
   void after_step(Process& process);
   void crashed(Process& process);
   // It has shut down: nothing may be pending any more.
@@ -83,6 +85,12 @@ class Checks {
   void check_fence(Process& process, std::int64_t fence, const Submission& submission);
   bool stands(int process, const Submission& submission, std::int64_t fence) const;
   bool is_a_part(int process, const Submission& submission, std::int64_t fence) const;
+
+  struct Break {
+    Micros until = 0;             // two may believe
+    std::int64_t last_fence = 0;  // that any grant before it may have
+  };
+
   void check_exclusion(const Key& key, const Live& live);
   void check_limit(const Live& live);
   void begin_lock_delay(const Live& live);
@@ -99,7 +107,7 @@ class Checks {
   std::map<std::string, Micros> delayed_until_;  // and at the latest
   std::map<std::string, Micros> longest_delay_;  // that was asked for
   std::map<std::pair<int, std::string>, std::int64_t> own_fence_;  // a process's latest
-  std::map<std::string, Micros> broken_until_;
+  std::map<std::string, Break> breaks_;                            // the latest
   std::uint64_t grants_ = 0;
 };
 

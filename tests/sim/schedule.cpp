@@ -97,6 +97,7 @@ class Schedule {
                          [this](int process, Server::Args argv) {
                            custody_.after_script(process, argv);
                            rounds_.after_script(argv);
+                           checks_.after_script(argv);
                          }});
     if (plan_.steady) {
       world_.calm();
