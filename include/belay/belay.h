@@ -322,8 +322,8 @@ BELAY_API int32_t belay_list(belay_client* client, const char* pattern, int64_t 
  *
  * Returns OK: the event's text is the server's reply; STALE_FENCE: nothing was written, and the
  * event's fence is the newest one seen; WRONG_TYPE or SERVER_ERROR: the command failed, and neither
- * key nor fence was changed; UNAVAILABLE: if it is in doubt, the reply was lost, and the write may
- * or may not have taken place. It is not repeated then. */
+ * key nor fence was changed; UNAVAILABLE: if it is in doubt (belay_event_in_doubt_ms), the reply
+ * was lost, and the write may or may not have taken place. It is not repeated then. */
 BELAY_API int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_size,
                                      int64_t fence, int32_t argc, const char* const* argv,
                                      const int64_t* sizes, belay_event** result);
@@ -480,9 +480,10 @@ BELAY_API int64_t belay_event_remaining_ms(const belay_event* event);
 BELAY_API int64_t belay_event_permits(const belay_event* event);
 /* For how long after the event an outcome that we cannot know may still matter, in milliseconds:
  * until then the server may keep a lock for us that we do not use, or a release may not have taken
- * place. 0: the outcome is known. What is no acquire (a latch's or a semaphore's change, a break, a
- * fenced write) and is on its way when its server stands still takes place when that goes on, also
- * after that time. */
+ * place. A latch's or a semaphore's change, a break or a fenced write has taken place by then or
+ * never will, also where its server stands still meanwhile; which of the two is not told. An
+ * extension or a downgrade may take place for as long as the server keeps the hold. 0: the outcome
+ * is known. */
 BELAY_API int64_t belay_event_in_doubt_ms(const belay_event* event);
 /* One line for people: what failed, where, and the server's own words. "" where there is nothing to
  * say. */

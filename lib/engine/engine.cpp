@@ -403,7 +403,10 @@ Event Engine::outcome(const Pending& pending, Status status) const {
 void Engine::complete(Pending& pending, Status status, Micros now) {
   const bool hold_is_gone = status.code == BELAY_LOST || status.code == BELAY_UNKNOWN_HOLD;
   if (!status.ok() && !hold_is_gone && pending.unanswered > 0 && has_effect(pending)) {
-    status.in_doubt_until = now + config_.request_timeout + pending.lease;
+    // Whether a query took place is not known later either.
+    status.in_doubt_until = pending.query != nullptr
+                                ? std::max(pending.may_arrive_until, now + kMillisecond)
+                                : now + config_.request_timeout + pending.lease;
   }
   complete(pending, outcome(pending, std::move(status)), now);
 }
@@ -836,6 +839,7 @@ void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
 
 void Engine::on_node_clock(Node& node, Micros now) {
   advance(now);
+  send_queries(node, now);
   for (const auto& [name, claim] : claims_) {
     if (claim->node == &node && claim->state == ClaimState::kAsking && claim->ask_at == kNever) {
       ask(*claim, now);

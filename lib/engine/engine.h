@@ -239,7 +239,7 @@ class Engine final : public NodeEvents {
   void vouch(Claim& claim, Micros deadline, Micros lease, Micros now);
 
   // queries.cpp: what asks the server without changing a claim's course.
-  Command command_of(const Pending& pending) const;
+  Command command_of(const Pending& pending, Micros not_after) const;
   void send_query(Pending& pending, Micros now);
   Node& node_for(const Pending& pending);
   void on_query_reply(Pending& pending, Reply reply, Micros sent, Micros now);

@@ -204,12 +204,14 @@ class Names {
                            Command* command) const = 0;
   [[nodiscard]] virtual Command inspect(const Resource& resource) const = 0;
   [[nodiscard]] virtual Command force(const Resource& resource, std::int64_t fence,
-                                      std::int64_t highest_fence) const = 0;
+                                      std::int64_t highest_fence, Micros not_after) const = 0;
 
   // Answers; none where a reply is not what the script gives.
   [[nodiscard]] virtual std::optional<RenewAnswers> read_renew(Reply reply) const = 0;
   [[nodiscard]] virtual std::optional<Inspection> read_inspect(Reply reply) const = 0;
   [[nodiscard]] virtual std::optional<Inspection> read_force(Reply reply) const = 0;
+  // The server's time, where any script says that it came after its not-after and did nothing.
+  [[nodiscard]] virtual std::optional<Micros> read_late(Reply reply) const = 0;
   [[nodiscard]] virtual std::optional<Message> read_message(std::string_view payload) const = 0;
 
   // SCAN's pattern for all names in use, and the name behind a key that it found.

@@ -131,9 +131,9 @@ Node& Engine::node_for(const Pending& pending) {
   return router_.node_of(pending.query == nullptr ? 0 : pending.query->slot());
 }
 
-Command Engine::command_of(const Pending& pending) const {
+Command Engine::command_of(const Pending& pending, Micros not_after) const {
   if (pending.query != nullptr) {
-    return pending.query->command(highest_fence_of(pending.query->slot()));
+    return pending.query->command(highest_fence_of(pending.query->slot()), not_after);
   }
   const Claim& claim = *holds_.at(pending.hold)->claim;
   Command command = names_.renew(highest_fence_of(claim.resource.slot));
@@ -146,10 +146,17 @@ void Engine::send_query(Pending& pending, Micros now) {
   if (!node.up() || pending.command != 0) {
     return;
   }
+  // Rule 3. Also what changes nothing waits: it may ask for what an earlier query changes.
+  if (pending.query != nullptr && !node.clock().known(now)) {
+    node.refresh_clock(now);
+    return;
+  }
+  const Micros not_after = pending.reach_by + node.clock().bound(now);  // rule 14
   Flight flight;
   flight.tag = pending.tag;
   ++pending.unanswered;
-  pending.command = send(node, command_of(pending), std::move(flight), now);
+  pending.may_arrive_until = std::max(pending.may_arrive_until, node.clock().passed_by(not_after));
+  pending.command = send(node, command_of(pending, not_after), std::move(flight), now);
   if (pending.query == nullptr) {
     Claim& claim = *holds_.at(pending.hold)->claim;
     claim.lapses_at = std::max(claim.lapses_at, if_it_arrives_late(pending.lease, now));
@@ -164,6 +171,9 @@ void Engine::on_query_reply(Pending& pending, Reply reply, Micros sent, Micros n
     on_query_error(pending, reply.text(), now);
   } else if (pending.query == nullptr) {
     on_hold_answer(pending, reply, sent, now);
+  } else if (const std::optional<Micros> late = names_.read_late(reply); late) {
+    node_for(pending).saw_time(*late, sent, now);
+    send_query(pending, now);
   } else {
     on_query_answer(pending, reply, now);
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "engine/event.h"
 #include "net/resp.h"
 #include "route/command.h"
@@ -40,7 +41,8 @@ class Query {
   // Whose server is asked.
   [[nodiscard]] virtual std::uint16_t slot() const { return 0; }
 
-  [[nodiscard]] virtual Command command(std::int64_t highest_fence) const = 0;
+  // Beyond `not_after`, server time, it is to change nothing.
+  [[nodiscard]] virtual Command command(std::int64_t highest_fence, Micros not_after) const = 0;
 
   // Adds what a reply, which is no error, says to the event; also its status, where not OK.
   virtual Progress read(Reply reply, Event* event) = 0;

@@ -27,9 +27,9 @@ class FencedWriteQuery final : public Query {
 
   [[nodiscard]] std::uint16_t slot() const override { return slot_of(write_.key); }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, Micros not_after) const override {
     Command command{0, &scripts::kGuard, {write_.key, guard_}, {}};
-    command.args.push_back(Packer().number(write_.fence).take());
+    command.args.push_back(Packer().number(write_.fence).number(not_after).take());
     command.args.insert(command.args.end(), write_.command.begin(), write_.command.end());
     return command;
   }

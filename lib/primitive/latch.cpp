@@ -69,15 +69,15 @@ class SetQuery final : public LatchQuery {
 
   [[nodiscard]] Effect effect() const override { return Effect::kIdempotent; }
 
-  [[nodiscard]] Command command(std::int64_t highest_fence) const override {
-    return latch().set(resource(), request_, count_, life_, highest_fence);
+  [[nodiscard]] Command command(std::int64_t highest_fence, Micros not_after) const override {
+    return latch().set(resource(), request_, count_, life_, highest_fence, not_after);
   }
 
   Progress read(Reply reply, Event* event) override {
-    enum : std::uint8_t { kSet = 1, kInUse = 2, kMore = 3, kMissing = 4 };
+    enum : std::uint8_t { kSet = 1, kInUse = 2, kMore = 3, kMissing = 8 };
 
     const std::optional<LatchAnswer> answer = read_answer(reply);
-    if (!answer || answer->code < kSet || answer->code > kMissing) {
+    if (!answer) {
       return Progress::kUnsound;
     }
     if (answer->code == kMore) {
@@ -86,7 +86,7 @@ class SetQuery final : public LatchQuery {
     if (answer->code == kMissing) {
       return missing(event);
     }
-    if (answer->generation == 0) {
+    if ((answer->code != kSet && answer->code != kInUse) || answer->generation == 0) {
       return Progress::kUnsound;
     }
     tell(answer->generation, answer->count, event);
@@ -113,8 +113,8 @@ class CountDownQuery final : public LatchQuery {
 
   [[nodiscard]] Effect effect() const override { return Effect::kIdempotent; }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
-    return latch().count_down(resource(), request_, by_);
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, Micros not_after) const override {
+    return latch().count_down(resource(), request_, by_, not_after);
   }
 
   Progress read(Reply reply, Event* event) override {
@@ -146,9 +146,9 @@ class CountQuery final : public LatchQuery {
 
   [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_LATCH_COUNT; }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, Micros not_after) const override {
     AcquireArgs args;
-    args.not_after = kMaxId;
+    args.not_after = not_after;
     return latch().acquire(resource(), args);
   }
 
@@ -181,17 +181,17 @@ Command LatchPrimitive::leave(const Resource& resource, const LeaveArgs& args) c
 }
 
 Command LatchPrimitive::set(const Resource& resource, RequestNumber request, std::int64_t count,
-                            Micros life, std::int64_t highest_fence) const {
+                            Micros life, std::int64_t highest_fence, Micros not_after) const {
   Packer packed;
   packed.bytes(me_.client).number(request.number).number(count).number(life);
-  packed.number(highest_fence).number(remember_);
+  packed.number(highest_fence).number(remember_).number(not_after);
   return {0, &scripts::kLatchSet, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
 }
 
-Command LatchPrimitive::count_down(const Resource& resource, RequestNumber request,
-                                   std::int64_t by) const {
+Command LatchPrimitive::count_down(const Resource& resource, RequestNumber request, std::int64_t by,
+                                   Micros not_after) const {
   Packer packed;
-  packed.bytes(me_.client).number(request.number).number(by).number(remember_);
+  packed.bytes(me_.client).number(request.number).number(by).number(remember_).number(not_after);
   return {0, &scripts::kLatchDown, resource.keys, {packed.take(), me_.inbox_prefix()}};
 }
 

@@ -41,9 +41,9 @@ class LatchPrimitive final : public Primitive {
   [[nodiscard]] std::optional<LeaveAnswer> read_leave(Reply reply) const override;
 
   [[nodiscard]] Command set(const Resource& resource, RequestNumber request, std::int64_t count,
-                            Micros life, std::int64_t highest_fence) const;
-  [[nodiscard]] Command count_down(const Resource& resource, RequestNumber request,
-                                   std::int64_t by) const;
+                            Micros life, std::int64_t highest_fence, Micros not_after) const;
+  [[nodiscard]] Command count_down(const Resource& resource, RequestNumber request, std::int64_t by,
+                                   Micros not_after) const;
 
  private:
   const Identity me_;

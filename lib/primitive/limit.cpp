@@ -24,8 +24,8 @@ class LimitQuery final : public Query {
 
   [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
 
-  [[nodiscard]] Command command(std::int64_t highest_fence) const override {
-    return semaphore_.limit(resource_, limit_, highest_fence);
+  [[nodiscard]] Command command(std::int64_t highest_fence, Micros not_after) const override {
+    return semaphore_.limit(resource_, limit_, highest_fence, not_after);
   }
 
   Progress read(Reply reply, Event* event) override {

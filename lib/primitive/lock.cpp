@@ -229,16 +229,16 @@ Command HeldPrimitive::inspect(const Resource& resource) const {
 }
 
 Command HeldPrimitive::force(const Resource& resource, std::int64_t fence,
-                             std::int64_t highest_fence) const {
+                             std::int64_t highest_fence, Micros not_after) const {
   Packer packed;
-  packed.number(fence).number(highest_fence);
+  packed.number(fence).number(highest_fence).number(not_after);
   return {0, &scripts::kBreak, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
 }
 
 Command HeldPrimitive::limit(const Resource& resource, std::int64_t limit,
-                             std::int64_t highest_fence) const {
+                             std::int64_t highest_fence, Micros not_after) const {
   Packer packed;
-  packed.number(limit).number(highest_fence);
+  packed.number(limit).number(highest_fence).number(not_after);
   return {0, &scripts::kLimit, resource.keys, {packed.take(), me_.inbox_prefix()}};
 }
 
@@ -334,6 +334,14 @@ std::optional<Inspection> HeldPrimitive::read_force(Reply reply) const {
     ++inspection->total;
   }
   return inspection;
+}
+
+std::optional<Micros> HeldPrimitive::read_late(Reply reply) const {
+  Unpacker fields(reply.text());
+  const bool late = fields.u8() == static_cast<std::uint8_t>(AcquireCode::kLate);
+  const Micros server_time = fields.number();
+  return late && fields.complete() && fields.rest().empty() ? std::optional(server_time)
+                                                            : std::nullopt;
 }
 
 std::optional<Message> HeldPrimitive::read_message(std::string_view payload) const {

@@ -58,15 +58,16 @@ class HeldPrimitive final : public Primitive, public Names {
                    Command* command) const override;
   [[nodiscard]] Command inspect(const Resource& resource) const override;
   [[nodiscard]] Command force(const Resource& resource, std::int64_t fence,
-                              std::int64_t highest_fence) const override;
+                              std::int64_t highest_fence, Micros not_after) const override;
   // Of a semaphore. 0: only asks for it.
   [[nodiscard]] Command limit(const Resource& resource, std::int64_t limit,
-                              std::int64_t highest_fence) const;
+                              std::int64_t highest_fence, Micros not_after) const;
   [[nodiscard]] std::optional<AcquireAnswer> read_acquire(Reply reply) const override;
   [[nodiscard]] std::optional<LeaveAnswer> read_leave(Reply reply) const override;
   [[nodiscard]] std::optional<RenewAnswers> read_renew(Reply reply) const override;
   [[nodiscard]] std::optional<Inspection> read_inspect(Reply reply) const override;
   [[nodiscard]] std::optional<Inspection> read_force(Reply reply) const override;
+  [[nodiscard]] std::optional<Micros> read_late(Reply reply) const override;
   [[nodiscard]] std::optional<Message> read_message(std::string_view payload) const override;
   [[nodiscard]] std::string scan_pattern() const override;
   [[nodiscard]] std::optional<std::string> name_of_key(std::string_view key) const override;

@@ -33,7 +33,8 @@ class InspectQuery final : public Query {
 
   [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/,
+                                Micros /*not_after*/) const override {
     return names_.inspect(resource_);
   }
 
@@ -65,8 +66,8 @@ class BreakQuery final : public Query {
 
   [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
 
-  [[nodiscard]] Command command(std::int64_t highest_fence) const override {
-    return names_.force(resource_, fence_, highest_fence);
+  [[nodiscard]] Command command(std::int64_t highest_fence, Micros not_after) const override {
+    return names_.force(resource_, fence_, highest_fence, not_after);
   }
 
   Progress read(Reply reply, Event* event) override {
@@ -95,7 +96,8 @@ class ListQuery final : public Query {
 
   [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_LISTED; }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/,
+                                Micros /*not_after*/) const override {
     Command command;
     command.args = {"SCAN", cursor_, "MATCH", names_.scan_pattern(), "COUNT", kScanCount};
     return command;
@@ -148,7 +150,8 @@ class PingQuery final : public Query {
  public:
   [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_PINGED; }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/) const override {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/,
+                                Micros /*not_after*/) const override {
     Command command;
     command.args = {"PING"};
     return command;

@@ -19,6 +19,7 @@ class ClockBound {
     if (!known(received) || fresh < bound(received)) {
       bound_ = fresh;
       at_ = received;
+      read_ = server;
       has_bound_ = true;
     }
     last_sample_ = received;
@@ -39,6 +40,12 @@ class ClockBound {
   // Clocks may drift apart by 0.5 % meanwhile.
   [[nodiscard]] Micros bound(Micros now) const { return bound_ + (now - at_) / kDriftDivisor; }
 
+  // When the server's clock is certainly past `server`, a time that was made with the bound: unless
+  // it is set back. The reply was on its way for a while, and the server's clock may be slow.
+  [[nodiscard]] Micros passed_by(Micros server) const {
+    return at_ + (server - read_) + (server - read_) / kDriftDivisor + 1;
+  }
+
  private:
   static constexpr Micros kStale = 30 * kSecond;
   static constexpr Micros kDriftDivisor = 200;
@@ -46,6 +53,7 @@ class ClockBound {
   bool has_bound_ = false;
   Micros bound_ = 0;
   Micros at_ = 0;           // when bound_ was learnt
+  Micros read_ = 0;         // from which time of the server
   Micros last_sample_ = 0;  // when any reply came
 };
 

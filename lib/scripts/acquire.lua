@@ -14,7 +14,7 @@
 --   4 late      5 stale (this client's newer claim stands)   6 more (call again at once)
 --   8 missing (the semaphore's limit is not set)             9 limit (it is another, or less than what is asked for): limit
 -- Messages: grant and next to waiters, waits to the holder, settled to who handed it on.
-local GRANTED, QUEUED, BUSY, LATE, STALE, MORE, MISSING, LIMIT = 1, 2, 3, 4, 5, 6, 8, 9
+local GRANTED, QUEUED, BUSY, STALE, MORE, MISSING, LIMIT = 1, 2, 3, 5, 6, 8, 9
 
 check_call(#KEYS >= 5 and #ARGV == 4 and #ARGV[1] == 98)
 local claim, lease, not_after, grant, ticket, highest, queue, local_waiters, kind, delay, permits, limit =

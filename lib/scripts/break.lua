@@ -3,17 +3,21 @@
 --
 -- KEYS  record, fence, queue, waiters, ends
 -- ARGV  1 packed: fence to break (any of the grant's range; of a semaphore, a permit's; of a latch, its
---         generation; 0 = whoever holds it), highest fence seen
+--         generation; 0 = whoever holds it), highest fence seen, not-after us (do nothing beyond that time)
 --       2 prefix of inboxes   3 info of who breaks
 -- Reply: { server time (packed double), record of who was parted or '', to be called again at once: 0 not, 1 to serve the queue
---          (with a fence that there is not), 2 to part more; then who, end (text) and MEMBER of each member that was parted }
+--          (with a fence that there is not), 2 to part more; then who, end (text) and MEMBER of each member that was parted };
+--        or, packed: 4 (late), server time
 -- Messages: broken to who held it, grant and next to waiters; passed to those of a latch.
-check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 16)
-local fence, highest = struct.unpack('<dd', ARGV[1])
+check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 24)
+local fence, highest, not_after = struct.unpack('<ddd', ARGV[1])
 local inbox, info = ARGV[2], ARGV[3]
-check_call(sound(fence) and sound(highest))
+check_call(sound(fence) and sound(highest) and sound(not_after))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
+if ts > not_after then
+  return struct.pack('<Bd', LATE, ts)
+end
 
 -- The record stays until all waiters have been told, as one of a latch whose time has ended.
 local function break_latch()

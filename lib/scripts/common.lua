@@ -34,6 +34,8 @@ local LARGEST = 9007199254740992 - 131072
 -- queue that nobody polls stands; how long a record outlives its expiry (an expired record frees the lock by itself: this only
 -- sweeps); how long a semaphore that nobody uses remembers its limit.
 local RANGE, SKIPS, QUEUE_MS, SWEEP_MS, LIMIT_MS = 8, 64, 120000, 1000, 86400000
+-- What every verb that has a not-after replies beyond it, with the server's time: nothing was done.
+local LATE = 4
 -- Messages to an inbox.
 local GRANT, NEXT, WAITS, BROKEN, SETTLED = 1, 2, 3, 4, 5
 

@@ -2,8 +2,10 @@
 -- learns too late that it has lost, it cannot spoil any more.
 --
 -- KEYS  1 the user's key, of any type   2 guard: the newest fence seen for it, a packed double
--- ARGV  1 fence, packed double   2 name of the command   3 and on: its arguments after the key
--- Reply: { 1 written or 2 stale, newest fence seen (packed double), the command's reply (2: nothing) }
+-- ARGV  1 packed: fence, not-after us (do nothing beyond that time)   2 name of the command   3 and on: its arguments after
+--         the key
+-- Reply: { 1 written or 2 stale, newest fence seen (packed double), the command's reply (2: nothing) }; or, packed: 4 (late),
+--         server time
 -- A fence as new as the newest writes: a holder writes as often as it likes. Stale: nothing is changed. A command that fails
 -- answers its own error, and its fence is not remembered, as nothing was written under it: every error changes nothing.
 -- Not safe to repeat where the command is not: who has lost the reply must not ask again.
@@ -18,13 +20,18 @@ local WRITES = [[ append bitfield decr decrby del expire expireat geoadd getdel 
 -- What follows the key of these is further keys.
 local ALONE = { del = true, unlink = true }
 
-check_call(#KEYS >= 2 and #ARGV >= 2 and #ARGV[1] == 8)
-local fence, name = struct.unpack('<d', ARGV[1]), ARGV[2]:lower()
-check_call(sound(fence) and fence > 0)
+check_call(#KEYS >= 2 and #ARGV >= 2 and #ARGV[1] == 16)
+local fence, not_after = struct.unpack('<dd', ARGV[1])
+local packed, name = ARGV[1]:sub(1, 8), ARGV[2]:lower()
+check_call(sound(fence) and fence > 0 and sound(not_after))
 if not name:find('^%l+$') or not WRITES:find('%s' .. name .. '%s') or (ALONE[name] and #ARGV > 2) then
   return redis.error_reply('BELAYCOMMAND this is no command that writes one key and touches no other')
 end
 
+local ts = now()
+if ts > not_after then
+  return struct.pack('<Bd', LATE, ts)
+end
 local stored = redis.pcall('GET', KEYS[2])
 local newest = not stored and 0 or type(stored) == 'string' and #stored == 8 and struct.unpack('<d', stored)
 if not newest or not sound(newest) then
@@ -39,6 +46,6 @@ if type(reply) == 'table' and reply.err then
   return reply
 end
 if fence > newest then
-  redis.call('SET', KEYS[2], ARGV[1])
+  redis.call('SET', KEYS[2], packed)
 end
-return { WRITTEN, ARGV[1], reply }
+return { WRITTEN, packed, reply }

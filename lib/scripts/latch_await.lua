@@ -10,7 +10,7 @@
 --   4 late      5 stale (this client's newer claim waits)
 --   7 passed    generation: it has been opened
 --   8 missing   there is no latch, or that generation is not known to have been opened
-local QUEUED, BUSY, LATE, STALE, PASSES, MISSING = 2, 3, 4, 5, 7, 8
+local QUEUED, BUSY, STALE, PASSES, MISSING = 2, 3, 5, 7, 8
 
 check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 55)
 local claim, generation, not_after, ticket, queue = struct.unpack('<c30dddB', ARGV[1])

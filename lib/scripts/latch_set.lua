@@ -3,19 +3,25 @@
 --
 -- KEYS  record, fence, queue, waiters, seen
 -- ARGV  1 packed: request (client and number, 30 bytes), count, time to live us (0 = for ever), highest fence seen, for how long
---         to remember the request, us
+--         to remember the request us, not-after us (do nothing beyond that time)
 --       2 prefix of inboxes   3 info
--- Replies, packed: code, server time, generation, count
---   1 set   2 in use   3 more (call again at once: waiters of the generation before are still to be told)   4 missing (this
---   request has set it before, and it is gone)
+-- Replies, packed, code and server time first:
+--   1 set       generation, count
+--   2 in use    generation, count
+--   3 more (call again at once: waiters of the generation before are still to be told): 0, 0
+--   4 late
+--   8 missing (this request has set it before, and it is gone): 0, 0
 -- Messages: passed to waiters of the generation before, where who opened it has not told them or its time to live has ended.
-local SET, IN_USE, MORE, MISSING = 1, 2, 3, 4
+local SET, IN_USE, MORE, MISSING = 1, 2, 3, 8
 
-check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 62)
-local request, count, life, highest, time = struct.unpack('<c30dddd', ARGV[1])
+check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 70)
+local request, count, life, highest, time, not_after = struct.unpack('<c30ddddd', ARGV[1])
 local inbox, info = ARGV[2], ARGV[3]
-check_call(sound(count) and count > 0 and sound(life) and sound(highest) and sound(time))
+check_call(sound(count) and count > 0 and sound(life) and sound(highest) and sound(time) and sound(not_after))
 local ts = now()
+if ts > not_after then
+  return struct.pack('<Bd', LATE, ts)
+end
 local latch, problem = latch_at(KEYS[1], ts)
 if problem then
   return problem

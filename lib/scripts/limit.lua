@@ -2,20 +2,24 @@
 -- Safe to repeat.
 --
 -- KEYS  record, fence, queue, waiters, ends
--- ARGV  1 packed: limit (0 = only look), highest fence seen   2 prefix of inboxes
+-- ARGV  1 packed: limit (0 = only look), highest fence seen, not-after us (do nothing beyond that time)   2 prefix of inboxes
 -- Replies, packed, code and server time first:
 --   1 ok   6 more (as ok, but call again at once: waiters are still to be served): limit, permits in use
+--   4 late
 --   8 missing (looked for a limit that is not set)
 -- Messages: grant and next to waiters.
 local OK, MORE, MISSING = 1, 6, 8
 
-check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 16)
-local limit, highest = struct.unpack('<dd', ARGV[1])
+check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 24)
+local limit, highest, not_after = struct.unpack('<ddd', ARGV[1])
 local inbox = ARGV[2]
-check_call(sound(limit) and sound(highest))
+check_call(sound(limit) and sound(highest) and sound(not_after))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 
+if ts > not_after then
+  return struct.pack('<Bd', LATE, ts)
+end
 local problem = unreadable(record, KEYS[1], SEMAPHORE)
 if problem then
   return problem

@@ -9,7 +9,7 @@
 --   3 busy      remaining lease us of the first name that cannot be had
 --   4 late      5 stale (this client's newer claim of one of them stands)   6 more (call again at once)
 -- Messages: settled to who handed on what is told again; where the queue of a free name was found: grant and next to waiters.
-local GRANTED, BUSY, LATE, STALE, MORE = 1, 3, 4, 5, 6
+local GRANTED, BUSY, STALE, MORE = 1, 3, 5, 6
 local MOST, PACKED_SIZE = 256, 98
 
 check_call(#ARGV >= 3 and #ARGV - 2 <= MOST and #KEYS >= (#ARGV - 2) * 5)

@@ -12,6 +12,8 @@ namespace {
 
 using sim::RespWriter;
 
+constexpr char kLate = 4;
+
 std::string packed(double number) {
   char bytes[sizeof number];
   std::memcpy(bytes, &number, sizeof number);
@@ -137,7 +139,7 @@ std::string HostileServer::packed_answer(const Argv& command, bool lie) {
     text += number(input_.flag() ? 100'000 : 0, lie);
   } else if (calls(command, scripts::kLatchLeave)) {
     text[0] = lie ? text[0] : '\2';
-  } else {  // setting a latch or a limit, and counting down
+  } else if (text[0] != kLate) {  // setting a latch or a limit, and counting down
     text += number(3, lie) + number(2, lie);
   }
   return text;
@@ -169,6 +171,11 @@ void HostileServer::add_members(std::size_t count, bool lie, std::string* bytes)
     reply.bulk(std::to_string(lie ? input_.integer() : time_));
     reply.bulk(lie ? input_.bytes() : std::string(52, '\0') + "17 host label");
   }
+}
+
+// As every verb says it that has a not-after.
+std::string HostileServer::late() {
+  return bulk(kLate + number(static_cast<double>(time_), true));
 }
 
 // As inspect.lua has it: server time, a record or none, the numbers of waiters, of members, and of
@@ -259,9 +266,12 @@ std::string HostileServer::reply_of(const Argv& command, bool lie) {
     return inspection(lie);
   }
   if (calls(command, scripts::kBreak)) {
-    return broken(lie);
+    return lie && input_.below(4) == 3 ? late() : broken(lie);
   }
   if (calls(command, scripts::kGuard)) {
+    if (lie && input_.below(4) == 3) {
+      return late();
+    }
     return "*3\r\n:" + std::to_string(lie ? input_.integer() : 1) + "\r\n" + bulk(number(1, lie)) +
            (lie ? other_type() : "+OK\r\n");
   }

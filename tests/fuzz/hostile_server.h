@@ -37,6 +37,7 @@ class HostileServer {
   std::string record(bool lie);
   std::string inspection(bool lie);
   std::string broken(bool lie);
+  std::string late();
   void add_members(std::size_t count, bool lie, std::string* bytes);
   std::string hello(bool lie);
   std::string scan(bool lie);

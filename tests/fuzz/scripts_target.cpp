@@ -288,10 +288,13 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
     return {lies() ? std::string(input_.bytes()) : std::to_string(input_.integer())};
   }
   if (&script == &scripts::kBreak) {
-    return {packed(number(input_.flag() ? ts : 0)) + packed(number(ts)), inbox, "18 host breaker"};
+    return {packed(number(input_.flag() ? ts : 0)) + packed(number(ts)) + packed(number(ts + 5e6)),
+            inbox, "18 host breaker"};
   }
   if (&script == &scripts::kLimit) {
-    return {packed(number(static_cast<double>(input_.below(5)))) + packed(number(ts)), inbox};
+    return {packed(number(static_cast<double>(input_.below(5)))) + packed(number(ts)) +
+                packed(number(ts + 5e6)),
+            inbox};
   }
   if (&script == &scripts::kRenew) {
     return renewals(resources);
@@ -324,10 +327,10 @@ Argv Calls::arguments_of_latch(const Script& script) {
   }
   const std::string request_and_number = claim() + packed(number(1 + input_.below(3)));
   if (&script == &scripts::kLatchDown) {
-    return {request_and_number + packed(number(6e7)), "belay:in:"};
+    return {request_and_number + packed(number(6e7)) + packed(number(ts + 5e6)), "belay:in:"};
   }
   return {request_and_number + packed(number(input_.flag() ? 1e6 : 0)) + packed(number(ts)) +
-              packed(number(6e7)),
+              packed(number(6e7)) + packed(number(ts + 5e6)),
           "belay:in:", "17 host label"};
 }
 

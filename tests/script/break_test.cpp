@@ -106,6 +106,19 @@ TEST_P(Break, SkipsNoMoreThanSixtyFourDeadWaitersACall) {
   EXPECT_EQ(record()->client, "B");
 }
 
+TEST_P(Break, ChangesNothingWhenItComesLate) {
+  listen({"A", "B"});
+  const Acquired held = acquire("A");
+  acquire("B");
+  told();
+  const std::string before = contents();
+  for (const std::int64_t fence : {held.fence, std::int64_t{0}}) {
+    EXPECT_EQ(break_lock(fence, "breaker", now() - 1).code, "late");
+    EXPECT_EQ(contents(), before);
+    EXPECT_TRUE(told().empty());
+  }
+}
+
 ON_ALL_BACKENDS(Break);
 
 }  // namespace

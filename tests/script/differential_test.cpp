@@ -61,17 +61,22 @@ const char* const kOutcomes[] = {"acquire 1",
                                  "renew 3",
                                  "inspect",
                                  "break",
+                                 "break 4",
                                  "limit 1",
+                                 "limit 4",
                                  "limit 8",
 
                                  "guard",
+                                 "guard 4",
                                  "guard -OOM",
                                  "guard -WRONGTYPE",
                                  "latch_set 1",
                                  "latch_set 2",
+                                 "latch_set 4",
                                  "latch_set -BELAYTYPE",
                                  "latch_down 1",
                                  "latch_down 2",
+                                 "latch_down 4",
                                  "latch_await 2",
                                  "latch_await 3",
                                  "latch_await 7",
@@ -106,9 +111,11 @@ class Caller {
       return leave();
     }
     if (kind < 65) {
-      return call("limit",
-                  {Packer().number(random_.between(0, 5)).number(highest()).take(), kInbox},
-                  {random_.between(0, 3) == 0 ? lock() : kLocks[2]});
+      return call(
+          "limit",
+          {Packer().number(random_.between(0, 5)).number(highest()).number(not_after()).take(),
+           kInbox},
+          {random_.between(0, 3) == 0 ? lock() : kLocks[2]});
     }
     if (kind < 78) {
       return renew();
@@ -119,7 +126,10 @@ class Caller {
     if (kind < 87) {
       const std::string name = lock_or_latch();
       const auto fence = random_.between(0, 1) == 0 ? 0 : fences_[name];
-      return call("break", {Packer().number(fence).number(highest()).take(), kInbox, "x"}, {name});
+      return call(
+          "break",
+          {Packer().number(fence).number(highest()).number(not_after()).take(), kInbox, "x"},
+          {name});
     }
     if (kind < 100) {
       return fault();
@@ -174,6 +184,9 @@ class Caller {
 
   std::int64_t highest() { return random_.between(0, 19) == 0 ? now_us_ + 1000 : 0; }
 
+  // Past now and then.
+  std::int64_t not_after() { return random_.between(0, 29) == 0 ? now_us_ - 1 : kNever; }
+
   std::string claim_and(const std::string& client, const std::vector<std::int64_t>& numbers) {
     Packer packer;
     packer.bytes(claim(client, epoch(client)));
@@ -199,7 +212,7 @@ class Caller {
     request.client = random_client();
     request.epoch = epoch(request.client);
     request.lease = duration();
-    request.not_after = random_.between(0, 29) == 0 ? now_us_ - 1 : kNever;
+    request.not_after = not_after();
     request.grant = duration();
     request.ticket = random_.between(0, 9) == 0 ? now_us_ - 500 : 0;
     request.highest = highest();
@@ -255,7 +268,8 @@ class Caller {
     const auto which = static_cast<std::size_t>(random_.between(0, 5));
     Argv argv{"EVALSHA", sha1s_["guard"], "4", keys[0], keys[1]};
     argv.insert(argv.end(), kClock.begin(), kClock.end());
-    argv.push_back(Packer().number(now_us_ + random_.between(-100, 100)).take());
+    argv.push_back(
+        Packer().number(now_us_ + random_.between(-100, 100)).number(not_after()).take());
     argv.insert(argv.end(), writes[which].begin(), writes[which].end());
     return argv;
   }
@@ -278,10 +292,12 @@ class Caller {
                             .number = random_.between(1, 8),
                             .count = random_.between(1, 3),
                             .life = random_.between(0, 1) * duration(),
-                            .highest = highest()};
+                            .highest = highest(),
+                            .not_after = not_after()};
       args = {request.packed(), kInbox, "info of " + client};
     } else if (kind < 5) {
-      args = {packed_count_down(client, random_.between(1, 60), random_.between(1, 2)), kInbox};
+      args = {packed_count_down(client, random_.between(1, 60), random_.between(1, 2), not_after()),
+              kInbox};
     } else if (kind == 5) {
       args = {claim(client, epoch(client))};
     } else {

@@ -258,9 +258,11 @@ TEST_P(Foreign, NumbersThatNoClientSendsAreRefused) {
            "info", ""});
   refused(scripts::kLeave, {nobody + sound + "\1" + zero, kInbox});
   refused(scripts::kLeave, {claim("A", 1) + nan + "\1" + zero, kInbox});
-  refused(scripts::kLimit, {nan + sound, kInbox});
-  refused(scripts::kLimit, {sound + nan, kInbox});
-  refused(scripts::kBreak, {sound + nan, kInbox, "info"});
+  refused(scripts::kLimit, {nan + sound + sound, kInbox});
+  refused(scripts::kLimit, {sound + nan + sound, kInbox});
+  refused(scripts::kLimit, {sound + sound + nan, kInbox});
+  refused(scripts::kBreak, {sound + nan + sound, kInbox, "info"});
+  refused(scripts::kBreak, {sound + sound + nan, kInbox, "info"});
   refused(scripts::kRenew, {kInbox, sound, claim("A", 1) + nan + sound + "\1\1\1\1\1\1\1"});
   refused(scripts::kLeave, {claim("A", 1) + sound + "\3" + zero, kInbox});
   refused(scripts::kRenew, {kInbox, sound, claim("A", 1) + numbers(2) + "\1\1\1\1\1\1" + zero});

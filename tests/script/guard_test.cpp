@@ -13,15 +13,25 @@ std::string packed(std::int64_t number) {
   return Packer().number(number).take();
 }
 
+// A fence that may write for ever.
+std::string under(std::int64_t fence) {
+  return packed(fence) + packed(kNever);
+}
+
 class Guard : public LockTest {
  protected:
-  // What came of a command under a fence: "written REPLY", "stale NEWEST", or the code of an error.
-  std::string write(std::int64_t fence, const std::vector<std::string>& words) {
-    std::vector<std::string> args{packed(fence)};
+  // What came of a command under a fence: "written REPLY", "stale NEWEST", "late", or the code of
+  // an error.
+  std::string write(std::int64_t fence, const std::vector<std::string>& words,
+                    std::int64_t not_after = kNever) {
+    std::vector<std::string> args{packed(fence) + packed(not_after)};
     args.insert(args.end(), words.begin(), words.end());
     const Reply reply = run(scripts::kGuard, {kData, kGuard}, args);
     if (reply.is_error()) {
       return reply.error_code();
+    }
+    if (is_late(reply)) {
+      return "late";
     }
     const std::string newest = std::to_string(Unpacker(reply.elements.at(1).text).number());
     if (reply.elements.at(0).integer == 2) {
@@ -62,6 +72,14 @@ TEST_P(Guard, RefusesAnOlderFenceAndChangesNothing) {
   const std::string before = contents();
   EXPECT_EQ(write(99, {"SET", "late"}), "stale 100");
   EXPECT_EQ(contents(), before);
+}
+
+TEST_P(Guard, ChangesNothingWhenItComesLate) {
+  write(100, {"SET", "paid"});
+  const std::string before = contents();
+  EXPECT_EQ(write(101, {"SET", "sent"}, now() - 1), "late");
+  EXPECT_EQ(contents(), before);
+  EXPECT_EQ(write(101, {"SET", "sent"}, now() + kSecond * 60), "written +OK");
 }
 
 TEST_P(Guard, RemembersTheFenceOfADeletedKey) {
@@ -140,7 +158,7 @@ TEST_P(Guard, LeavesAloneWhatIsNoFence) {
     command({"HSET", kData, "f", "v"});
     command(foreign);
     const std::string before = contents();
-    std::vector<std::string> args{packed(100), "HSET", "f", "w"};
+    std::vector<std::string> args{under(100), "HSET", "f", "w"};
     const Reply reply = run(scripts::kGuard, {kData, kGuard}, args);
     EXPECT_EQ(reply.error_code(), "BELAYTYPE");
     EXPECT_NE(reply.text.find(kGuard), std::string::npos) << reply.text;
@@ -151,11 +169,13 @@ TEST_P(Guard, LeavesAloneWhatIsNoFence) {
 TEST_P(Guard, RefusesCallsThatNoClientMakes) {
   for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
            {},
-           {packed(1)},
+           {under(1)},
+           {packed(1), "SET", "x"},
            {"1", "SET", "x"},
-           {packed(0), "SET", "x"},
-           {packed(-1), "SET", "x"},
-           {std::string(8, '\xFF'), "SET", "x"},
+           {under(0), "SET", "x"},
+           {under(-1), "SET", "x"},
+           {std::string(8, '\xFF') + packed(kNever), "SET", "x"},
+           {packed(1) + std::string(8, '\xFF'), "SET", "x"},
        }) {
     EXPECT_EQ(run(scripts::kGuard, {kData, kGuard}, args).error_code(), "BELAYARGS");
     EXPECT_EQ(run(scripts::kGuard, {kData}, args).error_code(), "BELAYARGS");

@@ -15,10 +15,14 @@ constexpr std::int64_t kNoFence = kMaxId - 131071;  // LARGEST of the scripts
 
 class LatchEnd : public LatchTest {
  protected:
-  // "ok", "more", or the code of an error.
-  std::string break_latch(std::int64_t fence) {
-    const Reply reply = run(scripts::kBreak, latch_keys(),
-                            {Packer().number(fence).number(0).take(), kInbox, "breaker"});
+  // "ok", "more", "late", or the code of an error.
+  std::string break_latch(std::int64_t fence, std::int64_t not_after = kNever) {
+    const Reply reply =
+        run(scripts::kBreak, latch_keys(),
+            {Packer().number(fence).number(0).number(not_after).take(), kInbox, "breaker"});
+    if (is_late(reply)) {
+      return "late";
+    }
     if (reply.is_error() || reply.elements.size() != 3) {
       return reply.is_error() ? reply.error_code() : reply.canonical();
     }
@@ -77,6 +81,16 @@ TEST_P(LatchEnd, BreakTellsWaitersThatItIsGone) {
   EXPECT_EQ(await("V", 2).code, "missing");
   EXPECT_EQ(break_latch(0), "ok");
   EXPECT_FALSE(was_latch());
+}
+
+TEST_P(LatchEnd, BreakChangesNothingWhenItComesLate) {
+  listen({"V"});
+  set(1);
+  await("V");
+  const std::string before = contents();
+  EXPECT_EQ(break_latch(0, now() - 1), "late");
+  EXPECT_EQ(contents(), before);
+  EXPECT_TRUE(told().empty());
 }
 
 TEST_P(LatchEnd, BreakOfAnotherGenerationLeavesItAlone) {

@@ -23,8 +23,10 @@ LatchReply unpack_answer(const Reply& reply, const std::map<int, std::string>& c
   const auto code = codes.find(in.u8());
   result.code = code == codes.end() ? "unknown code" : code->second;
   result.ts = in.number();
-  result.generation = in.number();
-  result.count = in.number();
+  if (result.code != "late") {
+    result.generation = in.number();
+    result.count = in.number();
+  }
   EXPECT_TRUE(in.complete() && in.rest().empty()) << reply.canonical();
   return result;
 }
@@ -38,6 +40,7 @@ std::string SetCall::packed() const {
       .number(life)
       .number(highest)
       .number(kRemember)
+      .number(not_after)
       .take();
 }
 
@@ -51,23 +54,30 @@ std::string AwaitCall::packed() const {
       .take();
 }
 
-std::string packed_count_down(const std::string& client, std::int64_t number, std::int64_t by) {
-  return Packer().bytes(claim(client, number)).number(by).number(kRemember).take();
+std::string packed_count_down(const std::string& client, std::int64_t number, std::int64_t by,
+                              std::int64_t not_after) {
+  return Packer()
+      .bytes(claim(client, number))
+      .number(by)
+      .number(kRemember)
+      .number(not_after)
+      .take();
 }
 
 LatchReply LatchTest::set_with(const SetCall& call) {
   return unpack_answer(run(scripts::kLatchSet, keys_, {call.packed(), kInbox, "info"}),
-                       {{1, "set"}, {2, "in use"}, {3, "more"}, {4, "missing"}});
+                       {{1, "set"}, {2, "in use"}, {3, "more"}, {4, "late"}, {8, "missing"}});
 }
 
 LatchReply LatchTest::set(std::int64_t count) {
   return set_with({.client = "S", .number = ++last_number_, .count = count});
 }
 
-LatchReply LatchTest::count_down(const std::string& client, std::int64_t number, std::int64_t by) {
+LatchReply LatchTest::count_down(const std::string& client, std::int64_t number, std::int64_t by,
+                                 std::int64_t not_after) {
   return unpack_answer(
-      run(scripts::kLatchDown, keys_, {packed_count_down(client, number, by), kInbox}),
-      {{1, "counted"}, {2, "missing"}, {3, "more"}});
+      run(scripts::kLatchDown, keys_, {packed_count_down(client, number, by, not_after), kInbox}),
+      {{1, "counted"}, {2, "missing"}, {3, "more"}, {4, "late"}});
 }
 
 LatchReply LatchTest::await_with(const AwaitCall& call) {

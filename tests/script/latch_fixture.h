@@ -18,6 +18,7 @@ struct SetCall {
   std::int64_t count = 1;
   std::int64_t life = 0;
   std::int64_t highest = 0;
+  std::int64_t not_after = kNever;
 
   [[nodiscard]] std::string packed() const;
 };
@@ -33,7 +34,8 @@ struct AwaitCall {
   [[nodiscard]] std::string packed() const;
 };
 
-std::string packed_count_down(const std::string& client, std::int64_t number, std::int64_t by);
+std::string packed_count_down(const std::string& client, std::int64_t number, std::int64_t by,
+                              std::int64_t not_after = kNever);
 
 // `code` is set, in use, counted, more, missing, queued, busy, late, stale, passed, or the code of
 // an error.
@@ -52,7 +54,8 @@ class LatchTest : public LockTest {
   LatchReply set_with(const SetCall& call);
   // A request of its own each time.
   LatchReply set(std::int64_t count);
-  LatchReply count_down(const std::string& client, std::int64_t number, std::int64_t by = 1);
+  LatchReply count_down(const std::string& client, std::int64_t number, std::int64_t by = 1,
+                        std::int64_t not_after = kNever);
 
   // A request of its own each time.
   LatchReply count_down(std::int64_t by = 1) { return count_down("C", ++last_number_, by); }

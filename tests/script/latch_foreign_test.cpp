@@ -129,8 +129,10 @@ TEST_P(LatchForeign, CallsThatNoClientMakesAreRefused) {
   refused(scripts::kLatchSet, {SetCall{.client = "A", .count = -1}.packed(), kInbox, "info"});
   refused(scripts::kLatchSet, {SetCall{.client = "A", .life = -1}.packed(), kInbox, "info"});
   refused(scripts::kLatchSet, {SetCall{.client = "A", .highest = -1}.packed(), kInbox, "info"});
+  refused(scripts::kLatchSet, {SetCall{.client = "A", .not_after = -1}.packed(), kInbox, "info"});
   refused(scripts::kLatchDown, {packed_count_down("A", 1, 0), kInbox});
   refused(scripts::kLatchDown, {packed_count_down("A", 1, -1), kInbox});
+  refused(scripts::kLatchDown, {packed_count_down("A", 1, 1, -1), kInbox});
   refused(scripts::kLatchAwait, {AwaitCall{.client = "A", .generation = -1}.packed(), "info"});
   refused(scripts::kLatchAwait, {AwaitCall{.client = "A", .ticket = -1}.packed(), "info"});
 }

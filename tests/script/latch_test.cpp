@@ -117,6 +117,19 @@ TEST_P(LatchSet, TellsWaitersOfALapsedGenerationThatItIsGone) {
   EXPECT_TRUE(queue().empty());
 }
 
+TEST_P(LatchSet, ChangesNothingWhenItComesLate) {
+  listen({"W"});
+  set_with({.client = "A", .count = 2, .life = kLife});
+  await("W");
+  lapse_latch();
+  const std::string before = contents();
+  const LatchReply reply = set_with({.client = "B", .not_after = now() - 1});
+  EXPECT_EQ(reply.code, "late");
+  EXPECT_GT(reply.ts, 0);
+  EXPECT_EQ(contents(), before);
+  EXPECT_TRUE(told().empty());
+}
+
 TEST_P(LatchSet, FirstTellsWaitersThatWereLeftSixtyFourAtATime) {
   set(1);
   for (int i = 0; i < 2 * kSkips + 1; ++i) {
@@ -236,6 +249,19 @@ TEST_P(LatchDown, HasNoMoreToTellAfterJustSixtyFour) {
     ASSERT_EQ(await("w" + std::to_string(i)).code, "queued");
   }
   EXPECT_EQ(count_down().code, "counted");
+}
+
+TEST_P(LatchDown, ChangesNothingWhenItComesLate) {
+  listen({"W"});
+  set(1);
+  await("W");
+  const std::string before = contents();
+  const LatchReply reply = count_down("A", 1, 1, now() - 1);
+  EXPECT_EQ(reply.code, "late");
+  EXPECT_GT(reply.ts, 0);
+  EXPECT_EQ(contents(), before);
+  EXPECT_TRUE(told().empty());
+  EXPECT_EQ(count_down("A", 1).count, 0);
 }
 
 TEST_P(LatchDown, LeavesTheTimeToLiveAsItIs) {

@@ -100,6 +100,11 @@ std::string RenewCall::packed() const {
       .take();
 }
 
+bool is_late(const Reply& reply) {
+  return reply.text.size() == 9 && reply.text[0] == 4 &&
+         Unpacker(std::string_view(reply.text).substr(1)).number() > 0;
+}
+
 Record unpack_record(std::string_view bytes) {
   Unpacker in(bytes);
   Record record;
@@ -250,9 +255,13 @@ Renewed LockTest::renew(const RenewCall& call) {
   return result;
 }
 
-Broken LockTest::break_lock(std::int64_t fence, const std::string& info) {
+Broken LockTest::break_lock(std::int64_t fence, const std::string& info, std::int64_t not_after) {
   const Reply reply =
-      run(scripts::kBreak, keys_, {Packer().number(fence).number(0).take(), kInbox, info});
+      run(scripts::kBreak, keys_,
+          {Packer().number(fence).number(0).number(not_after).take(), kInbox, info});
+  if (is_late(reply)) {
+    return {.code = "late"};
+  }
   if (reply.is_error() || reply.elements.size() < 3 || reply.elements.size() % 3 != 0) {
     return {.code = reply.is_error() ? reply.error_code() : reply.canonical()};
   }
@@ -305,11 +314,11 @@ Inspected LockTest::inspect(int most) {
   return result;
 }
 
-Limited LockTest::set_limit(std::int64_t limit) {
-  const Reply reply =
-      run(scripts::kLimit, keys_, {Packer().number(limit).number(0).take(), kInbox});
+Limited LockTest::set_limit(std::int64_t limit, std::int64_t not_after) {
+  const Reply reply = run(scripts::kLimit, keys_,
+                          {Packer().number(limit).number(0).number(not_after).take(), kInbox});
   Limited result;
-  result.code = code_name(reply, {"ok", "", "", "", "", "more", "", "missing"});
+  result.code = code_name(reply, {"ok", "", "", "late", "", "more", "", "missing"});
   if (result.code == "ok" || result.code == "more") {
     Unpacker in(std::string_view(reply.text).substr(9));
     result.limit = in.number();

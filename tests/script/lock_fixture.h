@@ -135,11 +135,14 @@ struct Member {
   std::string info;
 };
 
+// Whether a verb came beyond its not-after, as it says with the server's time.
+bool is_late(const Reply& reply);
+
 // The record that a verb replied.
 Record unpack_record(std::string_view bytes);
 
 struct Broken {
-  std::string code;  // ok, or the code of an error
+  std::string code;  // ok, late, or the code of an error
   std::optional<Record> parted = {};
   bool more = false;       // to serve the queue
   bool more_part = false;  // to part more members
@@ -169,7 +172,7 @@ struct Inspected {
 };
 
 struct Limited {
-  std::string code;  // ok, more, missing, or the code of an error
+  std::string code;  // ok, late, more, missing, or the code of an error
   std::int64_t limit = 0;
   std::int64_t used = 0;
 };
@@ -214,9 +217,10 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
   std::string leave(const std::string& client, std::int64_t epoch = 1, std::int64_t highest = 0);
   std::string leave_with(const LeaveCall& call);
   Renewed renew(const RenewCall& call);
-  Broken break_lock(std::int64_t fence, const std::string& info = "breaker");
+  Broken break_lock(std::int64_t fence, const std::string& info = "breaker",
+                    std::int64_t not_after = kNever);
   Inspected inspect(int most = 100);
-  Limited set_limit(std::int64_t limit);
+  Limited set_limit(std::int64_t limit, std::int64_t not_after = kNever);
 
   // Clients whose inbox somebody reads; messages to others find nobody.
   void listen(const std::vector<std::string>& clients);

@@ -353,6 +353,18 @@ TEST_P(Semaphore, LimitIsSetBeforeFirstUse) {
   EXPECT_EQ(permits("A", 4).code, "granted");
 }
 
+TEST_P(Semaphore, LimitIsLeftAloneByWhoComesLate) {
+  listen({"B"});
+  permits("A", 3, 3);
+  permits("B", 2);
+  const std::string before = contents();
+  for (const std::int64_t limit : {5, 1, 0}) {
+    EXPECT_EQ(set_limit(limit, now() - 1).code, "late");
+    EXPECT_EQ(contents(), before);
+    EXPECT_TRUE(told().empty());
+  }
+}
+
 TEST_P(Semaphore, LimitIsLookedAt) {
   listen({"B"});
   permits("A", 2, 3);

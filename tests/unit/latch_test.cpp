@@ -60,15 +60,17 @@ TEST(Latch, HasFiveKeysInOneSlot) {
 
 TEST(Latch, SaysOfARequestWhoseItIsAndWhichItIs) {
   const Resource resource = latch().resource("a");
-  const Command down = latch().count_down(resource, {7}, 2);
+  const Command down = latch().count_down(resource, {7}, 2, 77);
   EXPECT_EQ(down.script, &scripts::kLatchDown);
   EXPECT_EQ(down.keys, resource.keys);
   const std::string request = Packer().bytes(kClient).number(7).take();
-  EXPECT_EQ(down.args.at(0), request + Packer().number(2).number(60 * kSecond).take());
+  EXPECT_EQ(down.args.at(0), request + Packer().number(2).number(60 * kSecond).number(77).take());
   EXPECT_EQ(down.args.at(1), "belay:in:");
-  const Command set = latch().set(resource, {7}, 3, kSecond, 99);
-  EXPECT_EQ(set.args.at(0),
-            request + Packer().number(3).number(kSecond).number(99).number(60 * kSecond).take());
+  const Command set = latch().set(resource, {7}, 3, kSecond, 99, 77);
+  EXPECT_EQ(
+      set.args.at(0),
+      request +
+          Packer().number(3).number(kSecond).number(99).number(60 * kSecond).number(77).take());
   EXPECT_EQ(set.args.at(2), "17 web-7 billing desk");
 }
 
@@ -192,8 +194,9 @@ TEST(LatchSet, TellsWhatCameOfIt) {
   EXPECT_EQ(outcome(*query, 1, 77, 3), "OK 77 3");
   EXPECT_EQ(outcome(*query, 2, 77, 2), "IN_USE 77 2");
   EXPECT_EQ(outcome(*query, 3, 0, 0), "again");
-  EXPECT_EQ(outcome(*query, 4, 0, 0), "NOT_FOUND 0 0");
+  EXPECT_EQ(outcome(*query, 8, 0, 0), "NOT_FOUND 0 0");
   EXPECT_EQ(outcome(*query, 1, 0, 3), "unsound");
+  EXPECT_EQ(outcome(*query, 4, 77, 3), "unsound");
   EXPECT_EQ(outcome(*query, 5, 77, 3), "unsound");
   EXPECT_EQ(outcome(*query, 1, 77, -3), "unsound");
 }

@@ -196,6 +196,19 @@ TEST(FencedWrite, TakesNoReplyThatTheScriptDoesNotGive) {
   EXPECT_EQ(read("2", kMaxId + 1, "_\r\n"), "unsound");
 }
 
+TEST(Late, IsWhatEveryScriptSaysAlike) {
+  const auto read = [](const std::string& bytes) {
+    std::optional<Micros> late;
+    with_reply(bytes, [&](Reply reply) { late = lock().read_late(reply); });
+    return late.value_or(-1);
+  };
+  EXPECT_EQ(read(bulk(Packer().u8(4).number(1000).take())), 1000);
+  EXPECT_EQ(read(bulk(Packer().u8(3).number(1000).take())), -1);
+  EXPECT_EQ(read(bulk(Packer().u8(4).number(1000).number(0).take())), -1);
+  EXPECT_EQ(read(bulk(Packer().u8(4).take())), -1);
+  EXPECT_EQ(read("*2\r\n:4\r\n:1000\r\n"), -1);
+}
+
 TEST(Scan, EscapesThePrefix) {
   EXPECT_EQ(HeldPrimitive(Kind::kLock, {kClient, "a*b:", "1 h l"}).scan_pattern(), "a\\*b:r[:=]*");
 }

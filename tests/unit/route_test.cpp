@@ -47,6 +47,13 @@ TEST(ClockBound, IsUnknownAfterThirtySecondsWithoutASample) {
   EXPECT_FALSE(clock.known(30 * kSecond + 1));
 }
 
+TEST(ClockBound, TellsWhenTheServersClockIsPastATime) {
+  ClockBound clock;
+  clock.sample(1'000'000, 300, 500);  // read at 500 at the latest
+  EXPECT_EQ(clock.passed_by(1'000'000), 501);
+  EXPECT_EQ(clock.passed_by(1'000'000 + 10 * kSecond), 501 + 10 * kSecond + 50 * kMillisecond);
+}
+
 TEST(ClockBound, IsDroppedWhenTheServerJumpsAhead) {
   ClockBound clock;
   clock.sample(1'000'000, 0, 0);

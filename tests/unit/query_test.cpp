@@ -1,0 +1,112 @@
+// What changes something on the server does so in time or not at all, command by command. A fake
+// link, with the server's replies by hand.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/packing.h"
+#include "primitive/guard.h"
+#include "primitive/queries.h"
+#include "unit/greeted.h"
+
+namespace belay {
+namespace {
+
+// When the engine was greeted, a second on its clock, the server's showed a hundred.
+class Queries : public Greeted {
+ protected:
+  void force(std::int64_t tag) {
+    ASSERT_TRUE(engine_.query(tag, break_query(lock_, "a", 7), now_).ok());
+  }
+
+  void advance(Micros by) {
+    now_ += by;
+    engine_.on_timer(now_);
+  }
+
+  // What was sent since the last time.
+  std::vector<std::string> sent() { return std::exchange(link_.sent, {}); }
+
+  void answer_late(Micros server_time) { answer(bulk(Packer().u8(4).number(server_time).take())); }
+
+  static std::string packed(std::int64_t number) { return Packer().number(number).take(); }
+};
+
+TEST_F(Queries, SayUntilWhenTheyMayTakePlace) {
+  force(1);
+  const std::vector<std::string> commands = sent();
+  ASSERT_EQ(commands.size(), 1U);
+  EXPECT_NE(commands[0].find(packed(7) + packed(0) + packed(105 * kSecond)), std::string::npos);
+}
+
+TEST_F(Queries, AreAskedAgainWhereTheServersClockHasJumped) {
+  force(1);
+  sent();
+  advance(2 * kSecond);
+  answer_late(3600 * kSecond);
+  const std::vector<std::string> commands = sent();
+  ASSERT_EQ(commands.size(), 1U);
+  // Its second second is the 3600th there at the latest, and its request timeout ends in the sixth.
+  EXPECT_NE(commands[0].find(packed(3605 * kSecond)), std::string::npos);
+  EXPECT_TRUE(events_.events.empty());
+  answer("*3\r\n" + bulk(packed(3600 * kSecond)) + "$0\r\n\r\n:0\r\n");
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_TRUE(events_.events[0].status.ok());
+}
+
+TEST_F(Queries, ThatAreNotToBeRepeatedAreAskedAgainWhereTheyCameTooLate) {
+  const FencedWrite write{"order", 7, {"INCR"}};
+  ASSERT_TRUE(engine_.query(1, fenced_write_query("belay:", write), now_).ok());
+  sent();
+  answer_late(3600 * kSecond);
+  ASSERT_EQ(sent().size(), 1U);
+  answer("*3\r\n:1\r\n" + bulk(packed(7)) + ":1\r\n");
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_TRUE(events_.events[0].status.ok());
+}
+
+TEST_F(Queries, AreKnownNotToHaveTakenPlaceWhereEachCameTooLate) {
+  force(1);
+  answer_late(101 * kSecond);
+  answer("-BUSY Redis is busy running a script.\r\n");
+  sent();
+  now_ += config_.request_timeout;
+  engine_.on_timer(now_);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].status.code, BELAY_UNAVAILABLE);
+  EXPECT_EQ(events_.events[0].in_doubt, 0);
+}
+
+TEST_F(Queries, WaitForATimeOfTheServers) {
+  advance(31 * kSecond);
+  force(1);
+  ASSERT_TRUE(engine_.query(2, inspect_query(lock_, "a"), now_).ok());
+  const std::vector<std::string> commands = sent();
+  ASSERT_EQ(commands.size(), 1U);
+  EXPECT_NE(commands[0].find("TIME"), std::string::npos);
+  answer("*2\r\n$3\r\n200\r\n$1\r\n0\r\n");
+  const std::vector<std::string> then = sent();
+  ASSERT_EQ(then.size(), 2U);
+  EXPECT_NE(then[0].find(packed(205 * kSecond)), std::string::npos);
+}
+
+TEST_F(Queries, AreInDoubtForAsLongAsTheyMayTakePlace) {
+  force(1);
+  advance(config_.request_timeout);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].status.code, BELAY_UNAVAILABLE);
+  // As the server's clock may be slow, by half a percent of the five seconds.
+  EXPECT_EQ(events_.events[0].in_doubt, 25 * kMillisecond + 1);
+}
+
+TEST_F(Queries, AreInDoubtAlsoWhereTheyCannotTakePlaceAnyMore) {
+  force(1);
+  advance(config_.request_timeout + kSecond);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].in_doubt, kMillisecond);
+}
+
+}  // namespace
+}  // namespace belay
