@@ -36,6 +36,7 @@ extern const Test latch_tests[];
 extern const Test await_tests[];
 extern const Test async_tests[];
 extern const Test fault_tests[];
+extern const Test late_tests[];
 extern const Test cut_tests[];
 extern const Test clock_tests[];
 extern const Test distance_tests[];

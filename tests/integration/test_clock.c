@@ -134,6 +134,24 @@ static void test_step_ahead_while_held(Server* server) {
   belay_client_free(waiter);
 }
 
+// What was on its way when the clock stepped comes too late for its not-after, and is asked again.
+static void test_changes_over_a_step_ahead(Server* server) {
+  start_with_own_clock(server);
+  belay_client* client = CLIENT(.url = server->url);
+  const char* const words[] = {"INCR"};
+  CHECK(belay_latch_set(client, "latch", -1, 9, 0, NULL) > 0);
+  for (int64_t i = 1; i <= 3; ++i) {
+    step_to(server, (2 * i - 1) * kHour);
+    CHECK_INT(9 - i, belay_latch_count_down(client, "latch", -1, 1, NULL));
+    step_to(server, 2 * i * kHour);
+    belay_event* event = NULL;
+    CHECK_STATUS(BELAY_OK, belay_fenced_write(client, "order", -1, 7, 1, words, NULL, &event));
+    CHECK_INT(i, strtoll(belay_event_text(event, NULL), NULL, 10));
+    belay_event_free(event);
+  }
+  belay_client_free(client);
+}
+
 // With the data lost and the clock gone back, the fences that clients have seen still count.
 static void test_step_back_with_lost_data(Server* server) {
   start_with_own_clock(server);
@@ -156,6 +174,8 @@ const Test clock_tests[] = {
      test_fixed_lease_over_a_step_back},
     {"A step of the server's clock ahead is told by LOST, and the next fence is higher",
      test_step_ahead_while_held},
+    {"A step of the server's clock ahead keeps no change from taking place",
+     test_changes_over_a_step_ahead},
     {"Fences rise through lost data and a clock gone back for clients that saw them",
      test_step_back_with_lost_data},
     {NULL, NULL}};
