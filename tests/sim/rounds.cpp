@@ -10,6 +10,7 @@ namespace belay::sim {
 
 namespace {
 
+constexpr std::size_t kClientSize = 22;
 constexpr std::size_t kClaimSize = 30;
 constexpr std::size_t kFirstArg = 8;  // after EVALSHA, the script, how many keys, and five of them
 
@@ -48,6 +49,23 @@ void Rounds::after_script(Server::Args argv) {
     missing_until_ = world_.now();
   }
   check_count(argv, after);
+  check_time(argv, after);
+}
+
+// A change whose caller was told that it may take place until then.
+void Rounds::check_time(Server::Args argv, const Latch& after) {
+  const bool changed = before_.generation != after.generation || before_.count != after.count;
+  const bool change = calls(argv, scripts::kLatchDown) || calls(argv, scripts::kLatchSet);
+  if (!change || !changed) {
+    return;
+  }
+  Unpacker request(argv[kFirstArg]);
+  const int process = process_of(request.bytes(kClientSize));
+  const auto over = over_since_.find({process, request.number()});
+  if (over != over_since_.end() && world_.now() > over->second && !faults_.clock_back) {
+    world_.violation("latch: a request of process " + std::to_string(process) +
+                     " took effect after its doubt had ended");
+  }
 }
 
 void Rounds::check_count(Server::Args argv, const Latch& after) {
@@ -75,6 +93,11 @@ void Rounds::awaits(const Process& process, std::int64_t tag) {
 }
 
 void Rounds::on_event(const Process& process, const Event& event) {
+  const bool change =
+      event.kind == BELAY_EVENT_LATCH_SET || event.kind == BELAY_EVENT_LATCH_COUNTED_DOWN;
+  if (change && event.in_doubt > 0) {
+    over_since_[{process.number(), event.tag}] = process.true_time_of(event.status.in_doubt_until);
+  }
   const auto found = waits_.find({process.number(), event.tag});
   if (found == waits_.end()) {
     return;

@@ -1,6 +1,6 @@
 // What must be true of a latch: a wait ends by what has become of it since, a count-down counts
-// once. It looks at the server's record whenever a script has run. One thread; the schedule owns
-// it.
+// once, and what is in doubt does nothing when its doubt has ended. It looks at the server's record
+// whenever a script has run. One thread; the schedule owns it.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,7 @@ class Rounds {
 
   Latch look();
   void check_count(Server::Args argv, const Latch& after);
+  void check_time(Server::Args argv, const Latch& after);
 
   World& world_;
   const Faults faults_;
@@ -48,7 +49,8 @@ class Rounds {
   std::set<std::int64_t> opened_;
   std::set<std::string> counted_;  // requests
   Micros missing_until_ = -1;
-  std::map<std::pair<int, std::int64_t>, Wait> waits_;  // by process and tag
+  std::map<std::pair<int, std::int64_t>, Wait> waits_;         // by process and tag
+  std::map<std::pair<int, std::int64_t>, Micros> over_since_;  // of what ended in doubt; true time
 };
 
 }  // namespace belay::sim
