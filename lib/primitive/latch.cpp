@@ -214,9 +214,11 @@ std::optional<AcquireAnswer> LatchPrimitive::read_acquire(Reply reply) const {
       answer.remaining = fields.number();
       answer.generation = fields.number();
       answer.count = fields.number();
+      sound = answer.generation > 0;
       break;
     case AcquireCode::kPassed:
       answer.generation = fields.number();
+      sound = answer.generation > 0;
       break;
     default:
       sound = answer.code == AcquireCode::kLate || answer.code == AcquireCode::kStale ||

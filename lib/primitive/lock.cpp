@@ -368,7 +368,9 @@ std::optional<Message> HeldPrimitive::read_message(std::string_view payload) con
     message.generation = fields.number();
     const std::uint8_t how = fields.u8();
     message.opened = how == kOpened;
-    sound = message.of == Kind::kLatch && (how == kOpened || how == kGone);
+    // Where the latch is gone, so may be what its generation was.
+    sound =
+        message.of == Kind::kLatch && ((how == kOpened && message.generation > 0) || how == kGone);
   } else if (message.kind == MessageKind::kBroken) {
     key = fields.bytes(fields.u16());
     message.by = fields.rest();

@@ -111,6 +111,8 @@ TEST(Latch, ReadsNoReplyThatTheScriptDoesNotGive) {
   }
   EXPECT_FALSE(read_acquire(Packer().u8(7).number(1000).take()));
   EXPECT_FALSE(read_acquire(Packer().u8(7).number(1000).number(-1).take()));
+  EXPECT_FALSE(read_acquire(Packer().u8(7).number(1000).number(0).take()));
+  EXPECT_FALSE(read_acquire(Packer().u8(3).number(1000).number(50).number(0).number(4).take()));
   EXPECT_FALSE(read_acquire(Packer().u8(3).number(1000).number(0).number(7).number(-1).take()));
   EXPECT_FALSE(read_acquire(""));
 }
@@ -170,13 +172,13 @@ TEST(Latch, ReadsThatAGenerationHasEnded) {
   for (std::size_t size = 0; size < payload.size(); ++size) {
     EXPECT_FALSE(lock().read_message(payload.substr(0, size))) << size;
   }
-  const auto read = [](std::uint64_t of, std::uint64_t how) {
+  const auto read = [](std::uint64_t of, std::uint64_t how, std::int64_t generation = 77) {
     return lock().read_message(Packer()
                                    .u8(6)
                                    .u8(of)
                                    .number(5)
                                    .number(1000)
-                                   .number(77)
+                                   .number(generation)
                                    .u8(how)
                                    .bytes("belay:r:{a}")
                                    .take());
@@ -185,6 +187,8 @@ TEST(Latch, ReadsThatAGenerationHasEnded) {
   EXPECT_FALSE(read(3, 0));
   EXPECT_FALSE(read(3, 3));
   EXPECT_FALSE(read(1, 1));
+  EXPECT_FALSE(read(3, 1, 0));
+  EXPECT_TRUE(read(3, 2, 0));
 }
 
 TEST(LatchSet, TellsWhatCameOfIt) {
