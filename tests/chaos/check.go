@@ -13,6 +13,8 @@ const (
 	// For how long after its answer an acquire that was not granted may stand on the server beside its lease: the request timeout.
 	lingers = 1000 * millisecond
 	forever = int64(1) << 62
+	// The limit of who takes a semaphore's as it is.
+	asItIsSet = int64(-1)
 )
 
 // A Violation is a promise that a history broke.
@@ -29,8 +31,10 @@ type Hold struct {
 	Group          string // of those who may hold the lock together; "": alone
 	Permits, Limit int64  // of a semaphore; of a lock 1 and 0
 	LeaseMs        int64  // 0: the watchdog's
+	DelayMs        int64  // lock-delay
 	Call, Return   int64  // of its acquire
 	Vouched        int64  // the latest moment until which the library has vouched for it
+	Shares, Shared int64  // call and return of its downgrade; 0: never; forever: in doubt
 	ReleaseCall    int64  // 0: never
 	ReleaseStatus  string
 	ReleaseReturn  int64 // 0: never
@@ -52,6 +56,9 @@ type call struct {
 	returned *Event
 }
 
+// A limitChange is when a semaphore's limit was changed, at some moment between the two.
+type limitChange struct{ from, to, limit int64 }
+
 // A checker reads a record once, and collects what it finds wrong.
 type checker struct {
 	record     *Record
@@ -60,14 +67,16 @@ type checker struct {
 	cancelled  map[[2]int64]bool
 	writes     map[string]*Event // calls, by the write's id
 	outcomes   map[string]*Event // returns
-	longest    int64             // lease in milliseconds
+	limits     map[string][]limitChange
+	expires    bool  // some latches have a time to live
+	longest    int64 // lease in milliseconds
 	violations []Violation
 }
 
 // Check holds a history against the promises of locks, semaphores and latches, and of the resources that the locks' fences guard.
 func Check(record *Record) []Violation {
 	c := &checker{record: record, holds: map[holdKey]*Hold{}, acquires: map[[2]int64]*call{}, cancelled: map[[2]int64]bool{},
-		writes: map[string]*Event{}, outcomes: map[string]*Event{}}
+		writes: map[string]*Event{}, outcomes: map[string]*Event{}, limits: map[string][]limitChange{}}
 	for i := range record.Events {
 		c.readAcquire(&record.Events[i])
 	}
@@ -75,6 +84,7 @@ func Check(record *Record) []Violation {
 	for i := range record.Events { // a loss may be told before the actor has written down its grant
 		c.read(&record.Events[i])
 	}
+	c.readLimits()
 	c.checkAnswers()
 	for name, holds := range c.byName() {
 		c.checkLosses(holds)
@@ -94,7 +104,7 @@ func (hold *Hold) String() string {
 	mode := ""
 	if hold.Group != "" {
 		mode = ", group " + hold.Group
-	} else if hold.Limit > 0 {
+	} else if hold.Limit != 0 {
 		mode = fmt.Sprintf(", %d permits", hold.Permits)
 	}
 	return fmt.Sprintf("worker %d's hold %d of '%s' (owner %d, fence %d%s)", hold.Worker, hold.ID, hold.Name, hold.Owner, hold.Fence, mode)
@@ -121,13 +131,17 @@ func (c *checker) read(event *Event) {
 		c.writes[event.Fields["id"]] = event
 	case event.is("return", "write"):
 		c.outcomes[event.Fields["id"]] = event
-	case event.Noun != "hold" && event.Noun != "release":
+	case event.Noun != "hold" && event.Noun != "release" && event.Noun != "downgrade":
 	case hold == nil:
 		c.violation(event.At, "worker %d: '%s' of a hold that was never granted", event.Worker, event.Text)
 	case event.is("sample", "hold"):
 		c.readSample(event, hold)
 	case event.is("told", "hold"):
 		c.readNews(event, hold)
+	case event.is("call", "downgrade"):
+		hold.Shares, hold.Shared = event.At, forever
+	case event.is("return", "downgrade"):
+		c.readDowngraded(event, hold)
 	case event.is("call", "release") && hold.ReleaseCall == 0:
 		hold.ReleaseCall = event.At
 	case event.is("return", "release"):
@@ -147,7 +161,8 @@ func (c *checker) readAcquired(event *Event, asked *call) {
 	}
 	status, wait := event.Fields["status"], asked.event.number("wait")
 	allowed := status == "UNAVAILABLE" && wait >= 0 || status == "BUSY" && wait == 0 || status == "TIMEOUT" && wait > 0 ||
-		status == "CANCELLED" && asked.event.number("cancel") >= 0 || status == "SERVER_ERROR" && c.record.Errors
+		status == "CANCELLED" && asked.event.number("cancel") >= 0 || status == "SERVER_ERROR" && c.record.Errors ||
+		asked.event.number("limit") == asItIsSet && (status == "NOT_FOUND" || status == "LIMIT_DIFFERS" && asked.event.number("permits") > 1)
 	if status != "OK" {
 		if !allowed {
 			c.violation(event.At, "worker %d: '%s' is no answer to '%s'", event.Worker, event.Text, asked.event.Text)
@@ -156,12 +171,12 @@ func (c *checker) readAcquired(event *Event, asked *call) {
 	}
 	hold := &Hold{Worker: event.Worker, Owner: int(asked.event.number("owner")), ID: event.number("hold"), Fence: event.number("fence"),
 		Name: asked.event.Fields["name"], Group: asked.event.Fields["group"], Permits: 1, Limit: asked.event.number("limit"),
-		LeaseMs: asked.event.number("lease"), Call: asked.event.At, Return: event.At}
+		LeaseMs: asked.event.number("lease"), DelayMs: asked.event.number("delay"), Call: asked.event.At, Return: event.At}
 	key := holdKey{hold.Worker, hold.ID}
 	if hold.ID <= 0 || hold.Fence <= 0 || c.holds[key] != nil {
 		c.violation(event.At, "%v has no proper id or fence", hold)
 	}
-	if hold.Limit > 0 {
+	if hold.Limit != 0 {
 		hold.Permits = event.number("permits")
 		wanted := asked.event.number("permits")
 		if hold.Permits < 1 || wanted > 0 && hold.Permits != wanted {
@@ -197,6 +212,44 @@ func (c *checker) readNews(event *Event, hold *Hold) {
 		c.violation(event.At, "%v: '%s' after LOST", hold, event.Text)
 	case event.Fields["news"] == "LOST":
 		hold.Lost = event.At
+	}
+}
+
+func (c *checker) readDowngraded(event *Event, hold *Hold) {
+	status, doubtful := event.Fields["status"], event.number("in_doubt") > 0
+	if status != "OK" && status != "LOST" && status != "UNAVAILABLE" && !(status == "SERVER_ERROR" && c.record.Errors) {
+		c.violation(event.At, "downgrade of %v answered %s", hold, status)
+	}
+	if hold.Lost != 0 && hold.Lost < hold.Shares && status != "LOST" {
+		c.violation(event.At, "downgrade of %v, which was LOST, answered %s", hold, status)
+	}
+	if status == "OK" && !doubtful {
+		hold.Shared = event.At
+	}
+}
+
+// readLimits: whoever changes a limit is told that it is so.
+func (c *checker) readLimits() {
+	asked := map[[2]int64]*Event{}
+	changes := map[[2]int64]*limitChange{}
+	for i := range c.record.Events {
+		event := &c.record.Events[i]
+		key := [2]int64{int64(event.Worker), event.number("id")}
+		switch status := event.Fields["status"]; {
+		case event.is("call", "limit"):
+			asked[key], changes[key] = event, &limitChange{event.At, forever, event.number("n")}
+		case !event.is("return", "limit"):
+		case asked[key] == nil:
+			c.violation(event.At, "worker %d: '%s' answers nothing that was asked", event.Worker, event.Text)
+		case status == "OK" && event.number("limit") == changes[key].limit:
+			changes[key].to = event.At
+		case status == "OK", status != "UNAVAILABLE" && !(status == "SERVER_ERROR" && c.record.Errors):
+			c.violation(event.At, "worker %d: '%s' is no answer to '%s'", event.Worker, event.Text, asked[key].Text)
+		}
+	}
+	for key, change := range changes {
+		name := asked[key].Fields["name"]
+		c.limits[name] = append(c.limits[name], *change)
 	}
 }
 
@@ -247,6 +300,9 @@ func (c *checker) byName() map[string][]*Hold {
 				hold.end = ended
 			}
 		}
+		if c.isDelayed(hold) {
+			hold.end = hold.Vouched + hold.DelayMs*millisecond
+		}
 		names[hold.Name] = append(names[hold.Name], hold)
 	}
 	for _, holds := range names {
@@ -264,11 +320,26 @@ func (c *checker) byName() map[string][]*Hold {
 	return names
 }
 
+// isDelayed: a hold that was lost, or never released, keeps the others out for its lock-delay, as long as the server remembers it.
+func (c *checker) isDelayed(hold *Hold) bool {
+	lost := hold.Lost
+	if lost == 0 || hold.SampledLost != 0 && hold.SampledLost < lost {
+		lost = hold.SampledLost
+	}
+	released := hold.ReleaseCall != 0 && (lost == 0 || hold.ReleaseCall < lost)
+	return hold.DelayMs > 0 && hold.Vouched > 0 && !released && len(c.record.Losses) == 0
+}
+
+// sharesGroup: of the same group by its downgrade, if not from its grant on.
+func (hold *Hold) sharesGroup(group string, until int64) bool {
+	return hold.Group == group || hold.Shares != 0 && hold.Shares < until && group == readers
+}
+
 // joins: somebody else has been granted the name in the same tenure, and had not certainly left when this one asked.
 func joins(hold *Hold, holds []*Hold) bool {
 	for _, other := range holds {
 		left := other.ReleaseStatus == "OK" && other.ReleaseReturn < hold.Call
-		if other != hold && other.Group == hold.Group && other.Fence == hold.Fence && other.Call < hold.Return && !left {
+		if other != hold && other.sharesGroup(hold.Group, hold.Return) && other.Fence == hold.Fence && other.Call < hold.Return && !left {
 			return true
 		}
 	}
@@ -366,7 +437,7 @@ func (c *checker) checkExclusion(name string, holds []*Hold) {
 			current = append(current, hold)
 		}
 	}
-	hold := firstUnlinearizable(current)
+	hold := firstUnlinearizable(current, c.limits[name])
 	if hold == nil {
 		return
 	}

@@ -93,6 +93,31 @@ const opened = `
 	60 1 1 return down id=3 status=OK generation=100 left=0
 `
 
+// Worker 1 holds 'a' as above, and downgrades from 40 on.
+const downgrading = held + `
+	40 1 1 call downgrade id=1
+	45 3 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
+`
+
+// As held and reading, with a lock-delay of 500 ms.
+var (
+	delayed        = strings.ReplaceAll(held, "cancel=-1", "delay=500 cancel=-1")
+	delayedReading = strings.ReplaceAll(reading, "cancel=-1", "delay=500 cancel=-1")
+)
+
+// Worker 1 sets the limit of 's' to 3 and takes two permits at 10, vouched for until 1010; worker 2 wants two.
+const limited = `
+	1 1 1 call limit id=9 name=s n=3
+	3 1 1 return limit id=9 status=OK limit=3
+	5 1 1 call acquire id=1 name=s group= permits=2 limit=-1 owner=0 wait=-1 cancel=-1
+	10 1 1 return acquire id=1 status=OK hold=1 fence=100000 permits=2
+	10 1 1 sample hold id=1 remaining=1000 state=1
+	20 2 1 call acquire id=1 name=s group= permits=2 limit=-1 owner=0 wait=-1 cancel=-1
+`
+
+// Worker 1 sets the latch 'l' to 2 for 500 ms, and worker 2 awaits it from 20 on.
+var living = strings.Replace(set, "n=2", "n=2 ttl=500", 1)
+
 var allowed = map[string]string{
 	"one after the other": held + `
 			50 1 1 call release id=1
@@ -314,6 +339,119 @@ var allowed = map[string]string{
 			250 2 1 return await id=1 status=NOT_FOUND
 			260 1 1 call down id=3 name=l n=1
 			261 1 1 return down id=3 status=NOT_FOUND`,
+	"a reader beside one who has stopped writing": downgrading + `
+			50 1 1 return downgrade id=1 status=OK
+			60 3 1 return acquire id=1 status=OK hold=1 fence=100000
+			60 3 1 sample hold id=1 remaining=1000 state=1
+			70 1 1 call release id=1
+			71 1 1 return release id=1 status=OK
+			80 3 1 call release id=1
+			81 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
+	"a reader who is let in before the downgrade is answered": downgrading + `
+			killed 2
+			50 3 1 return acquire id=1 status=OK hold=1 fence=100000
+			60 1 1 return downgrade id=1 status=OK`,
+	"a downgrade in doubt, which took place": downgrading + `
+			killed 2
+			50 1 1 return downgrade id=1 status=UNAVAILABLE in_doubt=900
+			60 3 1 return acquire id=1 status=OK hold=1 fence=100000`,
+	"a downgrade in doubt, which did not": downgrading + `
+			50 1 1 return downgrade id=1 status=UNAVAILABLE in_doubt=900
+			51 1 1 call release id=1
+			52 1 1 return release id=1 status=OK
+			60 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			61 2 1 call release id=1
+			62 3 1 return acquire id=1 status=OK hold=1 fence=100002`,
+	"a reader who joins one that downgraded and has not been vouched for of late": downgrading + `
+			killed 2
+			50 1 1 return downgrade id=1 status=OK
+			1500 3 1 return acquire id=1 status=OK hold=1 fence=100000
+			1501 1 1 sample hold id=1 remaining=500 state=1`,
+	"a downgrade after the last news, which shows that it was still held": held + `
+			killed 2
+			1100 1 1 call downgrade id=1
+			1110 1 1 return downgrade id=1 status=OK
+			1120 3 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
+			1130 3 1 return acquire id=1 status=OK hold=1 fence=100000`,
+	"a downgrade that comes too late": downgrading + `
+			killed 3
+			1010 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			1011 1 0 told hold id=1 news=LOST
+			1012 1 1 return downgrade id=1 status=LOST`,
+	"a release, which ends the lock-delay": delayed + `
+			50 1 1 call release id=1
+			51 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			52 1 1 return release id=1 status=OK`,
+	"a holder that was killed, and its lock-delay": delayed + `
+			killed 1
+			1510 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
+	"a release before the loss was known, which ends the lock-delay": delayed + `
+			1011 1 1 call release id=1
+			1012 1 1 return release id=1 status=OK
+			1013 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
+	"a lock-delay that the server has forgotten": delayed + `
+			killed 1
+			loses 200 201
+			202 2 1 return acquire id=1 status=OK hold=1 fence=201500`,
+	"a reader within the lock-delay of another": delayedReading + `
+			killed 1
+			1200 2 1 return acquire id=1 status=OK hold=1 fence=100000
+			1200 2 1 sample hold id=1 remaining=100 state=1
+			1201 2 1 call release id=1
+			1202 2 1 return release id=1 status=OK
+			1510 3 1 return acquire id=1 status=OK hold=1 fence=100001`,
+	"permits of a limit that was raised": limited + `
+			30 3 1 call limit id=1 name=s n=4
+			40 2 1 return acquire id=1 status=OK hold=1 fence=100001 permits=2
+			50 3 1 return limit id=1 status=OK limit=4`,
+	"permits of a limit that was raised in doubt": limited + `
+			30 3 1 call limit id=1 name=s n=4
+			35 3 1 return limit id=1 status=UNAVAILABLE in_doubt=900
+			40 2 1 return acquire id=1 status=OK hold=1 fence=100001 permits=2`,
+	"a limit that was set by two at once, one of them twice": limited + `
+			30 3 1 call limit id=1 name=s n=4
+			40 2 1 return acquire id=1 status=OK hold=1 fence=100001 permits=2
+			41 2 1 call release id=1
+			42 2 1 return release id=1 status=OK
+			43 2 1 call limit id=2 name=s n=2
+			44 2 1 return limit id=2 status=OK limit=2
+			45 2 1 call acquire id=3 name=s group= permits=2 limit=-1 owner=0 wait=-1 cancel=-1
+			46 2 1 return acquire id=3 status=OK hold=3 fence=100002 permits=2
+			50 3 1 return limit id=1 status=OK limit=4`,
+	"permits above a limit that was lowered are kept": limited + `
+			30 3 1 call limit id=1 name=s n=1
+			35 3 1 return limit id=1 status=OK limit=1
+			40 2 1 return acquire id=1 status=LIMIT_DIFFERS`,
+	"a latch whose time has ended": living + opened[:strings.Index(opened, "50")] + `
+			505 2 1 return await id=1 status=NOT_FOUND
+			510 1 1 call count id=3 name=l n=0
+			511 1 1 return count id=3 status=NOT_FOUND
+			512 1 1 call set id=4 name=l n=1
+			513 1 1 return set id=4 status=OK generation=101 left=1
+			2000 1 1 call count id=5 name=l n=0
+			2001 1 1 return count id=5 status=OK generation=101 left=1`,
+	"an open latch that was set again, for ever": living + opened + `
+			61 2 1 return await id=1 status=OK generation=100
+			70 1 1 call set id=4 name=l n=1 ttl=0
+			71 1 1 return set id=4 status=OK generation=101 left=1
+			2000 1 1 call count id=5 name=l n=0
+			2001 1 1 return count id=5 status=OK generation=101 left=1`,
+	"a set that is answered after its latch has ended": `
+			5 1 1 call set id=1 name=l n=2 ttl=500
+			300 2 1 call count id=1 name=l n=0
+			301 2 1 return count id=1 status=OK generation=100 left=2
+			600 1 1 return set id=1 status=NOT_FOUND`,
+	"a count-down that is answered after its latch has ended": living + `
+			30 1 1 call down id=2 name=l n=2
+			40 2 1 return await id=1 status=OK generation=100
+			600 1 1 return down id=2 status=NOT_FOUND`,
+	"a set in doubt, whose latch has ended": `
+			5 1 1 call set id=1 name=l n=2 ttl=500
+			10 1 1 return set id=1 status=UNAVAILABLE in_doubt=900
+			300 2 1 call count id=1 name=l n=0
+			301 2 1 return count id=1 status=OK generation=100 left=2
+			600 2 1 call count id=2 name=l n=0
+			601 2 1 return count id=2 status=NOT_FOUND`,
 	"a set in doubt, which took place": `
 			5 1 1 call set id=1 name=l n=2
 			10 1 1 return set id=1 status=UNAVAILABLE in_doubt=900
@@ -548,6 +686,73 @@ var forbidden = map[string]struct{ history, violation string }{
 	"a latch that is missing to who sets it": {`
 			5 1 1 call set id=1 name=l n=2
 			10 1 1 return set id=1 status=NOT_FOUND`, "is no answer to"},
+	"a reader beside one who has not stopped writing": {downgrading + `
+			35 4 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
+			39 4 1 return acquire id=1 status=OK hold=1 fence=100000
+			50 1 1 return downgrade id=1 status=OK`, granted},
+	"a writer beside one who has downgraded": {downgrading + `
+			50 1 1 return downgrade id=1 status=OK
+			60 2 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"a reader under another fence than who has downgraded": {downgrading + `
+			50 1 1 return downgrade id=1 status=OK
+			60 3 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"an identity beside one who has downgraded": {strings.Replace(downgrading, "group=r", "group=ix", 1) + `
+			50 1 1 return downgrade id=1 status=OK
+			60 3 1 return acquire id=1 status=OK hold=1 fence=100000`, granted},
+	"a writer after a downgrade, beside the reader": {downgrading + `
+			50 1 1 return downgrade id=1 status=OK
+			60 3 1 return acquire id=1 status=OK hold=1 fence=100000
+			60 3 1 sample hold id=1 remaining=1000 state=1
+			70 1 1 call release id=1
+			71 1 1 return release id=1 status=OK
+			80 2 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"a downgrade of what was LOST": {downgrading + `
+			39 1 0 told hold id=1 news=LOST
+			50 1 1 return downgrade id=1 status=OK`, "which was LOST, answered OK"},
+	"a downgrade that is taken for misuse": {downgrading + `
+			50 1 1 return downgrade id=1 status=WOULD_DEADLOCK`, "answered WOULD_DEADLOCK"},
+	"a grant within the lock-delay of a holder that was killed": {delayed + `
+			killed 1
+			1490 2 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"a grant within the lock-delay of a holder that lost it": {delayed + `
+			1010 1 0 told hold id=1 news=LOST
+			1011 1 1 call release id=1
+			1012 1 1 return release id=1 status=LOST
+			1490 2 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"a writer within the lock-delay of a reader": {delayedReading + `
+			killed 1
+			1490 3 1 return acquire id=1 status=OK hold=1 fence=100001`, granted},
+	"more permits than a limit that was not raised": {limited + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100001 permits=2`, granted},
+	"more permits than a limit that was raised later": {limited + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100001 permits=2
+			40 3 1 call limit id=1 name=s n=4
+			50 3 1 return limit id=1 status=OK limit=4`, granted},
+	"permits of a limit that was lowered": {limited + `
+			21 1 1 call release id=1
+			22 1 1 return release id=1 status=OK
+			30 3 1 call limit id=1 name=s n=1
+			40 3 1 return limit id=1 status=OK limit=1
+			50 2 2 call acquire id=2 name=s group= permits=2 limit=-1 owner=0 wait=0 cancel=-1
+			51 2 2 return acquire id=2 status=OK hold=1 fence=100001 permits=2`, granted},
+	"permits where no limit was set":   {strings.Replace(limited, "name=s n=3", "name=t n=3", 1), granted},
+	"a limit that is not what was set": {strings.Replace(limited, "status=OK limit=3", "status=OK limit=2", 1), "is no answer to"},
+	"LIMIT_DIFFERS to one who wants the least": {limited + `
+			30 3 1 call acquire id=1 name=s group= permits=1 limit=-1 owner=0 wait=0 cancel=-1
+			31 3 1 return acquire id=1 status=LIMIT_DIFFERS`, "is no answer to"},
+	"a latch that ends before its time": {living + `
+			490 2 1 return await id=1 status=NOT_FOUND`, latched},
+	"a latch that stands beyond its time": {living + `
+			700 1 1 call count id=3 name=l n=0
+			701 1 1 return count id=3 status=OK generation=100 left=2`, latched},
+	"a latch for ever that ends": {living + opened + `
+			61 2 1 return await id=1 status=OK generation=100
+			70 1 1 call set id=4 name=l n=1 ttl=0
+			71 1 1 return set id=4 status=OK generation=101 left=1
+			700 1 1 call count id=5 name=l n=0
+			701 1 1 return count id=5 status=NOT_FOUND`, latched},
+	"a latch that is passed because its time has ended": {living + `
+			505 2 1 return await id=1 status=OK generation=100`, latched},
 	"a holder's write refused": {held + `
 			30 1 1 call write id=1.1.1 to=sqlite name=a hold=1 fence=100000
 			31 1 1 return write id=1.1.1 outcome=refused`, "was refused although"},

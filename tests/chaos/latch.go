@@ -16,11 +16,16 @@ import (
 // place at any time after its call, which may be after all that matters. Of several such that do the same, those that were called first take
 // place first: which of them did makes no difference, and one order is enough to try. Whoever passes has seen the latch open, in the
 // generation that it is told, between its call and its return.
+//
+// A set with a time to live has a third operation, its expiry: the latch that it made is gone so long after it was set, if it has not been
+// set again by then. A call that is repeated after that finds nothing, and may have taken place before.
 
 const (
 	unnumbered = int64(-1)
 	// For Porcupine to find an order. It takes milliseconds where there is one.
 	latchLimit = 20 * time.Second
+	// How much later than its time a latch may be seen: what the server asks its clock for and does are not one moment.
+	expirySlack = 100 * millisecond
 )
 
 type latchState struct {
@@ -29,13 +34,16 @@ type latchState struct {
 	count      int64
 	untold     string // what has taken place and not been told
 	doubtful   string // what has taken place of that whose outcome is unknown
+	setBy      string // what made the current generation
+	living     string // what has set with a time to live that has not ended
 }
 
 // A latchStep is an operation of the model.
 type latchStep struct {
-	what              string // "set", "down", "tell", "missing", "busy", "passed", "wiped"
+	what              string // "set", "down", "tell", "missing", "busy", "passed", "wiped", "expired"
 	by                string // which call's; "": a question's, which changes nothing
 	n                 int64
+	lives             bool // of a set: not for ever
 	doubtful          bool
 	after             string // of doubtful ones, the one before that does the same
 	generation, count int64  // told
@@ -46,7 +54,15 @@ func (latch latchState) step(step *latchStep) (bool, latchState) {
 	case "set", "down":
 		return latch.change(step)
 	case "wiped":
-		latch.generation, latch.count = 0, 0
+		latch.generation, latch.count, latch.setBy = 0, 0, ""
+	case "expired":
+		if !contains(latch.living, step.by) {
+			return step.doubtful, latch
+		}
+		latch.living = without(latch.living, step.by)
+		if latch.setBy == step.by {
+			latch.generation, latch.count, latch.setBy = 0, 0, ""
+		}
 	case "missing":
 		return latch.generation == 0, latch
 	case "busy":
@@ -76,7 +92,10 @@ func (latch latchState) change(step *latchStep) (bool, latchState) {
 	case step.doubtful && step.after != "" && !contains(latch.doubtful, step.after), !step.doubtful && !possible:
 		return false, latch
 	case possible && step.what == "set":
-		latch.generation, latch.count = unnumbered, step.n
+		latch.generation, latch.count, latch.setBy = unnumbered, step.n, step.by
+		if step.lives {
+			latch.living = with(latch.living, step.by)
+		}
 	case possible && latch.count > step.n:
 		latch.count -= step.n
 	case possible:
@@ -138,6 +157,7 @@ func (c *checker) latchCalls() map[string][]*latchCall {
 		switch call := calls[by]; {
 		case !isLatch(event.Noun):
 		case event.Verb == "call":
+			c.expires = c.expires || event.number("ttl") > 0
 			calls[by] = &latchCall{what: event.Noun, by: by, asked: event}
 			names[event.Fields["name"]] = append(names[event.Fields["name"]], calls[by])
 		case event.Verb == "return" && call == nil:
@@ -155,7 +175,8 @@ func (c *checker) checkLatchAnswer(call *latchCall) {
 	status, wait := call.answered.Fields["status"], call.asked.number("wait")
 	lost := len(c.record.Losses) > 0
 	allowed := status == "OK" || status == "UNAVAILABLE" && wait >= 0 || status == "SERVER_ERROR" && c.record.Errors ||
-		status == "NOT_FOUND" && (call.what != "set" || lost) || status == "IN_USE" && call.what == "set" && call.answered.number("left") > 0 ||
+		status == "NOT_FOUND" && (call.what != "set" || lost || c.expires) ||
+		status == "IN_USE" && call.what == "set" && call.answered.number("left") > 0 ||
 		call.what == "await" && (status == "BUSY" && wait == 0 || status == "TIMEOUT" && wait > 0)
 	if !allowed {
 		c.violation(call.answered.At, "worker %d: '%s' is no answer to '%s'", call.answered.Worker, call.answered.Text, call.asked.Text)
@@ -172,6 +193,7 @@ type latchHistory struct {
 	operations []porcupine.Operation
 	tells      map[string]*latchStep
 	latest     map[string]string // by what it does: the latest doubtful change
+	expires    bool              // some latches have a time to live
 }
 
 func (history *latchHistory) add(step *latchStep, from, to int64) {
@@ -180,10 +202,29 @@ func (history *latchHistory) add(step *latchStep, from, to int64) {
 
 // addDoubtful adds a change that may have taken place, or may yet.
 func (history *latchHistory) addDoubtful(call *latchCall) {
-	does := fmt.Sprintf("%s %d", call.what, call.asked.number("n"))
-	history.add(&latchStep{what: call.what, by: call.by, n: call.asked.number("n"), doubtful: true, after: history.latest[does]},
-		call.asked.At, forever)
+	does := fmt.Sprintf("%s %d %d", call.what, call.asked.number("n"), call.ttl())
+	step := call.step()
+	step.doubtful, step.after = true, history.latest[does]
+	history.add(step, call.asked.At, forever)
+	history.addExpiry(call, true, forever)
 	history.latest[does] = call.by
+}
+
+// addExpiry: the latest moment counts from when the call was answered.
+func (history *latchHistory) addExpiry(call *latchCall, doubtful bool, answered int64) {
+	if ttl := call.ttl(); ttl > 0 {
+		to := forever
+		if answered != forever {
+			to = answered + ttl + expirySlack
+		}
+		history.add(&latchStep{what: "expired", by: call.by, doubtful: doubtful}, call.asked.At+ttl, to)
+	}
+}
+
+func (call *latchCall) ttl() int64 { return call.asked.number("ttl") * millisecond }
+
+func (call *latchCall) step() *latchStep {
+	return &latchStep{what: call.what, by: call.by, n: call.asked.number("n"), lives: call.ttl() > 0}
 }
 
 func (history *latchHistory) addCall(call *latchCall, until int64, losses []Loss) {
@@ -201,8 +242,9 @@ func (history *latchHistory) addCall(call *latchCall, until int64, losses []Loss
 	case status == "OK" && changes:
 		told.by = call.by
 		history.tells[call.by] = told
-		history.add(&latchStep{what: call.what, by: call.by, n: call.asked.number("n")}, from, answer.At)
+		history.add(call.step(), from, answer.At)
 		history.add(told, from, answer.At)
+		history.addExpiry(call, false, answer.At)
 	case status == "OK" && call.what == "count" || status == "IN_USE":
 		history.add(told, from, answer.At)
 	case status == "OK":
@@ -210,6 +252,12 @@ func (history *latchHistory) addCall(call *latchCall, until int64, losses []Loss
 		history.add(told, from, answer.At)
 	case status == "NOT_FOUND":
 		history.add(&latchStep{what: "missing"}, from, answer.At)
+		if changes && history.expires { // it may have been repeated after what it changed was gone
+			before := call.step()
+			before.doubtful = true
+			history.add(before, from, answer.At)
+			history.addExpiry(call, true, answer.At)
+		}
 	case status == "BUSY":
 		history.add(&latchStep{what: "busy"}, from, answer.At)
 	}
@@ -225,6 +273,9 @@ func (history *latchHistory) addCall(call *latchCall, until int64, losses []Loss
 // latchPossible asks Porcupine about what is known of a latch at the moment `until`.
 func latchPossible(calls []*latchCall, losses []Loss, until int64) porcupine.CheckResult {
 	history := latchHistory{tells: map[string]*latchStep{}, latest: map[string]string{}}
+	for _, call := range calls {
+		history.expires = history.expires || call.ttl() > 0
+	}
 	for _, loss := range losses {
 		if loss.From <= until {
 			history.add(&latchStep{what: "wiped"}, loss.From, loss.To)

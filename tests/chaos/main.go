@@ -47,7 +47,7 @@ func (tally *Tally) add(run *Run, record *Record, violations int) {
 	for i := range record.Events {
 		event := &record.Events[i]
 		switch {
-		case event.is("return", "acquire") || event.is("return", "release") || event.Verb == "return" && isLatch(event.Noun):
+		case event.Verb == "return" && event.Noun != "write":
 			tally.operations[event.Noun+" "+event.Fields["status"]]++
 		case event.is("return", "write"):
 			tally.operations["write "+event.Fields["outcome"]]++

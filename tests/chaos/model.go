@@ -18,6 +18,10 @@ import (
 //
 // An acquire whose outcome is unknown (in doubt, or of a worker that was killed) may or may not have been granted. If it was, nobody
 // acts as if it held the lock, so it may have ended at once: it restricts nobody, with or without, and is left out.
+//
+// A downgrade is an operation of its own, which finds the hold alone and leaves it shared by readers; and so is a change of a semaphore's
+// limit, which takes place up to twice, as it is repeated when its connection breaks. One whose outcome is unknown takes place at any time
+// after its call, which may be after all that matters.
 
 type lockState struct {
 	inside        string // the holds
@@ -26,11 +30,16 @@ type lockState struct {
 	group         string // of those who hold it together, or were the last to do so
 	together      int64  // their holds; of a semaphore permits
 	fence         int64  // of the current or the last tenure; of a semaphore the latest
+	limit         int64  // of a semaphore whose limit changes; 0: not set yet
 }
 
+const readers = "r"
+
+// A lockInput is an operation of the model.
 type lockInput struct {
-	enter bool
+	what  string // "enter", "leave", "share", "limit"
 	hold  *Hold
+	limit int64
 }
 
 // enter: a lock is entered alone when it is free, and together when it is free or held by the same group, or by owners who have it
@@ -40,8 +49,12 @@ func (lock lockState) enter(hold *Hold) (bool, lockState) {
 	free := lock.alone == 0 && lock.together == 0
 	again := lock.alone > 0 && lock.worker == hold.Worker && lock.owner == hold.Owner && hold.Owner != 0
 	joins := lock.alone == 0 && hold.Group != "" && hold.Group == lock.group && (lock.together > 0 || hold.joins)
+	limit := hold.Limit
+	if limit == asItIsSet {
+		limit = lock.limit
+	}
 	switch {
-	case hold.Limit > 0 && (hold.Fence <= lock.fence || lock.together+hold.Permits > hold.Limit):
+	case hold.Limit != 0 && (hold.Fence <= lock.fence || lock.together+hold.Permits > limit):
 		return false, lock
 	case hold.Limit == 0 && free && hold.Fence > lock.fence:
 		lock.worker, lock.owner, lock.group = hold.Worker, hold.Owner, ""
@@ -60,11 +73,12 @@ func (lock lockState) enter(hold *Hold) (bool, lockState) {
 }
 
 func (lock lockState) leave(hold *Hold) (bool, lockState) {
-	if !contains(lock.inside, hold.key()) {
+	shared := contains(lock.inside, hold.sharedKey())
+	if !shared && !contains(lock.inside, hold.key()) {
 		return false, lock
 	}
-	lock.inside = without(lock.inside, hold.key())
-	if hold.alone() {
+	lock.inside = without(without(lock.inside, hold.key()), hold.sharedKey())
+	if hold.alone() && !shared {
 		lock.alone--
 	} else {
 		lock.together -= hold.Permits
@@ -72,7 +86,21 @@ func (lock lockState) leave(hold *Hold) (bool, lockState) {
 	return true, lock
 }
 
+// share: a hold that is no longer counted on may have been shared before it ended, and readers may join its tenure.
+func (lock lockState) share(hold *Hold) (bool, lockState) {
+	switch {
+	case contains(lock.inside, hold.key()) && lock.alone == 1:
+		lock.inside = with(without(lock.inside, hold.key()), hold.sharedKey())
+		lock.alone, lock.together, lock.group = 0, hold.Permits, readers
+	case lock.inside == "" && lock.fence == hold.Fence:
+		lock.group = readers
+	}
+	return true, lock
+}
+
 func (hold *Hold) key() string { return fmt.Sprintf("%d.%d", hold.Worker, hold.ID) }
+
+func (hold *Hold) sharedKey() string { return hold.key() + readers }
 
 func (hold *Hold) alone() bool { return hold.Group == "" && hold.Limit == 0 }
 
@@ -93,40 +121,60 @@ func without(set, word string) string {
 var lockModel = porcupine.Model{
 	Init: func() interface{} { return lockState{} },
 	Step: func(state, input, _ interface{}) (bool, interface{}) {
-		op := input.(lockInput)
-		if op.enter {
-			return state.(lockState).enter(op.hold)
+		lock, op := state.(lockState), input.(lockInput)
+		switch op.what {
+		case "enter":
+			return lock.enter(op.hold)
+		case "share":
+			return lock.share(op.hold)
+		case "limit":
+			lock.limit = op.limit
+			return true, lock
 		}
-		return state.(lockState).leave(op.hold)
+		return lock.leave(op.hold)
 	},
 }
 
-// linearizable asks Porcupine about the holds of one name that were granted up to `until`.
-func linearizable(holds []*Hold, until int64) bool {
+// linearizable asks Porcupine about the holds of one name that were granted up to `until`, and about the changes of its limit.
+func linearizable(holds []*Hold, limits []limitChange, until int64) bool {
 	var operations []porcupine.Operation
+	add := func(input lockInput, from, to int64) {
+		operations = append(operations, porcupine.Operation{Input: input, Call: from, Return: to})
+	}
 	for _, hold := range holds {
 		if hold.Return > until {
 			continue
 		}
-		operations = append(operations, porcupine.Operation{Input: lockInput{true, hold}, Call: hold.Call, Return: hold.Return})
+		add(lockInput{what: "enter", hold: hold}, hold.Call, hold.Return)
+		if hold.Shares != 0 && hold.Shares <= until {
+			add(lockInput{what: "share", hold: hold}, hold.Shares, hold.Shared)
+		}
 		if hold.end <= until {
 			latest := hold.end
 			if latest < hold.Return {
 				latest = hold.Return
 			}
-			operations = append(operations, porcupine.Operation{Input: lockInput{false, hold}, Call: hold.end, Return: latest})
+			add(lockInput{what: "leave", hold: hold}, hold.end, latest)
 		}
 	}
-	return len(operations) == 0 || porcupine.CheckOperations(lockModel, operations)
+	if len(operations) == 0 {
+		return true
+	}
+	for _, change := range limits {
+		for i := 0; i < 2 && change.from <= until; i++ {
+			add(lockInput{what: "limit", limit: change.limit}, change.from, change.to)
+		}
+	}
+	return porcupine.CheckOperations(lockModel, operations)
 }
 
 // firstUnlinearizable finds the hold whose grant makes the history of its name impossible; nil where it is possible.
-func firstUnlinearizable(holds []*Hold) *Hold {
+func firstUnlinearizable(holds []*Hold, limits []limitChange) *Hold {
 	sorted := append([]*Hold(nil), holds...)
 	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Return < sorted[j].Return })
-	if len(sorted) == 0 || linearizable(sorted, forever) {
+	if len(sorted) == 0 || linearizable(sorted, limits, forever) {
 		return nil
 	}
-	first := sort.Search(len(sorted)-1, func(i int) bool { return !linearizable(sorted, sorted[i].Return) })
+	first := sort.Search(len(sorted)-1, func(i int) bool { return !linearizable(sorted, limits, sorted[i].Return) })
 	return sorted[first]
 }

@@ -18,7 +18,10 @@ type Plan struct {
 	names           int
 	modes           bool  // locks are shared by readers and identities, too
 	permits         int64 // a semaphore's, beside the locks; 0: there is none
+	limits          bool  // and their number changes
 	latch           bool  // there is a latch
+	ttl             bool  // and sometimes it has a time to live
+	delay           int64 // lock-delay in milliseconds
 	watchdog        int64 // milliseconds
 	duration        time.Duration
 	faults          map[string]bool // those drawn, by name
@@ -51,6 +54,11 @@ func newPlan(seed int64) Plan {
 		plan.permits = 2 + random.Int63n(4)
 	}
 	plan.latch = random.Intn(2) == 0
+	plan.limits = plan.permits > 0 && random.Intn(2) == 0
+	plan.ttl = plan.latch && random.Intn(2) == 0
+	if random.Intn(3) == 0 {
+		plan.delay = 100 + random.Int63n(500)
+	}
 	return plan
 }
 
@@ -61,7 +69,8 @@ func (plan Plan) String() string {
 			faults = append(faults, fault.name)
 		}
 	}
-	return fmt.Sprintf("seed %d: %s (append-only file: %v), %d workers of %d actors, %d names (shared: %v), %d permits, latch: %v,"+
-		" watchdog's lease %d ms, faults for %v: %s", plan.seed, plan.program, plan.aof, plan.workers, plan.actors, plan.names, plan.modes,
-		plan.permits, plan.latch, plan.watchdog, plan.duration, strings.Join(faults, ", "))
+	return fmt.Sprintf("seed %d: %s (append-only file: %v), %d workers of %d actors, %d names (shared: %v, lock-delay %d ms),"+
+		" %d permits (changing: %v), latch: %v (with a time to live: %v), watchdog's lease %d ms, faults for %v: %s",
+		plan.seed, plan.program, plan.aof, plan.workers, plan.actors, plan.names, plan.modes, plan.delay,
+		plan.permits, plan.limits, plan.latch, plan.ttl, plan.watchdog, plan.duration, strings.Join(faults, ", "))
 }

@@ -85,7 +85,8 @@ func (run *Run) startWorker(slot int) {
 		fmt.Sprintf("seed=%d", run.plan.seed*100%1000000+int64(worker.number)), fmt.Sprintf("names=%d", run.plan.names),
 		fmt.Sprintf("actors=%d", run.plan.actors), fmt.Sprintf("watchdog=%d", run.plan.watchdog),
 		fmt.Sprintf("modes=%d", oneIf(run.plan.modes)), fmt.Sprintf("permits=%d", run.plan.permits),
-		fmt.Sprintf("latch=%d", oneIf(run.plan.latch)),
+		fmt.Sprintf("delay=%d", run.plan.delay), fmt.Sprintf("limits=%d", oneIf(run.plan.limits)),
+		fmt.Sprintf("latch=%d", oneIf(run.plan.latch)), fmt.Sprintf("ttl=%d", oneIf(run.plan.ttl)),
 	}, run.plan.flags...)
 	worker.process = exec.Command(run.binary, arguments...)
 	worker.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -93,3 +93,16 @@ func TestWritersWhoOnlyReadAreNoticed(t *testing.T) {
 func TestACountDownThatCountsTwiceIsNoticed(t *testing.T) {
 	until(t, Plan{latch: true, flags: []string{"twice=1"}}, says("latch 'l' cannot have been"))
 }
+
+func TestDowngradesAndLimitsThatNobodyTellsAreNoticed(t *testing.T) {
+	plan := Plan{modes: true, permits: 2, limits: true, flags: []string{"silent=1"}}
+	until(t, plan, says("'a' cannot have been granted", "'s' cannot have been granted"))
+}
+
+func TestALockDelayThatNobodyKeepsIsNoticed(t *testing.T) {
+	until(t, Plan{delay: 500, flags: []string{"liar=1", "careless=1"}}, says("cannot have been granted"))
+}
+
+func TestALatchThatOutlivesItsTimeIsNoticed(t *testing.T) {
+	until(t, Plan{latch: true, ttl: true, flags: []string{"careless=1"}}, says("latch 'l' cannot have been"))
+}

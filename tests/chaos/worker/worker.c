@@ -5,11 +5,13 @@
 // thread takes the client's events. Ends in order on SIGTERM.
 //
 // chaos_worker KEY=VALUE... with url, port and prefix (of the counter's server), table, worker,
-//   seed, names, actors, watchdog, modes (1: also as readers and identities), permits (of a
-//   semaphore; 0: none), latch (1: also a latch), and to see that the checks notice: liar (goes on
+//   seed, names, actors, watchdog, modes (1: also as readers and identities), delay (lock-delay),
+//   permits (of a semaphore; 0: none), limits (1: and changes their number), latch (1: also a
+//   latch), ttl (1: some with a time to live), and to see that the checks notice: liar (goes on
 //   with a hold that it was told is lost), unfenced (the resources take any fence), apart (locks
 //   nobody else out), reading (reads where it says that it writes), twice (counts down twice and
-//   says once).
+//   says once), silent (downgrades, and changes limits, without a word), careless (does without
+//   the lock-delay and the time to live that it tells).
 // chaos_worker dump=TABLE prints what a table took.
 #include <belay/belay.h>
 #include <inttypes.h>
@@ -26,6 +28,7 @@
 #include "resource.h"
 
 enum {
+  kAsItIsSet = -1,  // a semaphore's limit
   kMaxActors = 8,
   kMaxDepth = 3,
   kRequestTimeoutMs = 1000,
@@ -35,6 +38,7 @@ enum {
 };
 
 static const char kLatch[] = "l";
+static const char kSemaphore[] = "s";
 static const char kReaders[] = "r";
 
 typedef struct {
@@ -51,7 +55,8 @@ typedef struct {
 typedef struct {
   const char* name;
   const char* group;       // of a lock: "" alone, kReaders, else an identity
-  int64_t permits, limit;  // of a semaphore; 0 permits: all that are free; limit 0: it is a lock
+  int64_t permits, limit;  // of a semaphore; 0 permits: all that are free; limit 0: it is a lock;
+                           // kAsItIsSet
   int64_t owner, lease_ms, wait_ms;
   int64_t cancel_ms;  // < 0: a blocking call; else submitted, and cancelled after that
 } Ask;
@@ -134,19 +139,20 @@ static int64_t new_tag(Actor* actor) {
 }
 
 static belay_request* request_of(const Ask* ask) {
-  belay_request* request = belay_request_new(ask->limit > 0 ? BELAY_SEMAPHORE : BELAY_LOCK);
+  belay_request* request = belay_request_new(ask->limit != 0 ? BELAY_SEMAPHORE : BELAY_LOCK);
   if (strcmp(ask->group, kReaders) == 0 || number_of("reading") != 0) {
     belay_request_add_shared_name(request, ask->name, -1);
   } else {
     belay_request_add_name(request, ask->name, -1);
   }
-  if (ask->limit > 0) {
-    belay_request_set_permits(request, ask->permits, ask->limit);
+  if (ask->limit != 0) {
+    belay_request_set_permits(request, ask->permits, ask->limit > 0 ? ask->limit : 0);
   } else if (strcmp(ask->group, kReaders) != 0 && ask->group[0] != '\0') {
     belay_request_set_identity(request, ask->group, -1);
   }
   belay_request_set_owner(request, ask->owner);
   belay_request_set_lease_ms(request, ask->lease_ms);
+  belay_request_set_lock_delay_ms(request, number_of("careless") != 0 ? 0 : number_of("delay"));
   belay_request_set_notify(request, 1);
   return request;
 }
@@ -157,9 +163,9 @@ static int64_t acquire(Actor* actor, const Ask* ask) {
   const int64_t tag = new_tag(actor);
   record(now_ns(), actor->number,
          "call acquire id=%" PRId64 " name=%s group=%s permits=%" PRId64 " limit=%" PRId64
-         " owner=%" PRId64 " lease=%" PRId64 " wait=%" PRId64 " cancel=%" PRId64,
+         " owner=%" PRId64 " lease=%" PRId64 " delay=%d wait=%" PRId64 " cancel=%" PRId64,
          tag, ask->name, ask->group, ask->permits, ask->limit, ask->owner, ask->lease_ms,
-         ask->wait_ms, ask->cancel_ms);
+         number_of("delay"), ask->wait_ms, ask->cancel_ms);
   int64_t hold = 0;
   if (ask->cancel_ms >= 0) {
     hold = submit(actor, tag, request, ask);
@@ -188,7 +194,7 @@ static bool sample(Actor* actor, int64_t hold) {
 
 // Permits guard no resource: their fences do not exclude.
 static void write_once(Actor* actor, const Ask* ask, int64_t hold) {
-  if (ask->limit > 0) {
+  if (ask->limit != 0) {
     return;
   }
   static const char* const kOutcomes[] = {"accepted", "refused", "unknown"};
@@ -212,6 +218,23 @@ static void release(Actor* actor, int64_t hold) {
          "return release id=%" PRId64 " status=%s in_doubt=%" PRId64 " said=%s", hold,
          belay_status_name(status), why == NULL ? 0 : belay_event_in_doubt_ms(why),
          why == NULL ? "" : belay_event_message(why));
+  belay_event_free(why);
+}
+
+// Lets readers in beside it.
+static void downgrade(Actor* actor, int64_t hold) {
+  const bool says = number_of("silent") == 0;
+  if (says) {
+    record(now_ns(), actor->number, "call downgrade id=%" PRId64, hold);
+  }
+  belay_event* why = NULL;
+  const int32_t status = belay_downgrade(client, hold, &why);
+  if (says) {
+    record(now_ns(), actor->number,
+           "return downgrade id=%" PRId64 " status=%s in_doubt=%" PRId64 " said=%s", hold,
+           belay_status_name(status), why == NULL ? 0 : belay_event_in_doubt_ms(why),
+           why == NULL ? "" : belay_event_message(why));
+  }
   belay_event_free(why);
 }
 
@@ -248,6 +271,11 @@ static void work(Actor* actor, const Ask* ask, int64_t hold, int depth) {
       nest(actor, ask, hold, depth)) {
     return;
   }
+  const bool writes = ask->group[0] == '\0' && ask->limit == 0;
+  if (number_of("modes") != 0 && writes && depth == 1 && held && below(actor, 4) == 0) {
+    downgrade(actor, hold);
+    held = sample(actor, hold);
+  }
   const bool liar = number_of("liar") != 0;
   if (liar || below(actor, 25) == 0) {  // long enough to outlast a fixed lease, or to be renewed
     sleep_ms(300 + below(actor, 1500));
@@ -277,9 +305,9 @@ static void record_told(int actor, const char* what, int64_t tag, int64_t status
          event == NULL ? "" : belay_event_message(event));
 }
 
-static int64_t call_latch(const char* what, int64_t n, belay_event** why) {
+static int64_t call_latch(const char* what, int64_t n, int64_t ttl_ms, belay_event** why) {
   if (strcmp(what, "set") == 0) {
-    return belay_latch_set(client, kLatch, -1, n, 0, why);
+    return belay_latch_set(client, kLatch, -1, n, number_of("careless") != 0 ? 0 : ttl_ms, why);
   }
   if (strcmp(what, "count") == 0) {
     return belay_latch_count(client, kLatch, -1, why);
@@ -292,11 +320,14 @@ static int64_t call_latch(const char* what, int64_t n, belay_event** why) {
 
 // Sets the latch to `n`, counts it down by `n`, or asks for its count.
 static int64_t ask_latch(Actor* actor, const char* what, int64_t n) {
+  static const int64_t kLives[] = {0, 200, 600, 1200};
   const int64_t tag = new_tag(actor);
-  record(now_ns(), actor->number, "call %s id=%" PRId64 " name=%s n=%" PRId64, what, tag, kLatch,
-         n);
+  const bool lives = number_of("ttl") != 0 && strcmp(what, "set") == 0;
+  const int64_t ttl_ms = lives ? kLives[below(actor, 4)] : 0;
+  record(now_ns(), actor->number, "call %s id=%" PRId64 " name=%s n=%" PRId64 " ttl=%" PRId64, what,
+         tag, kLatch, n, ttl_ms);
   belay_event* why = NULL;
-  const int64_t result = call_latch(what, n, &why);
+  const int64_t result = call_latch(what, n, ttl_ms, &why);
   record_told(actor->number, what, tag, result < 0 ? -result : BELAY_OK, why);
   belay_event_free(why);
   return result;
@@ -372,6 +403,28 @@ static void pass_latch(Actor* actor) {
   }
 }
 
+// ---- The semaphore's limit
+
+static void change_limit(Actor* actor, int64_t limit) {
+  const int64_t tag = new_tag(actor);
+  const bool says = number_of("silent") == 0;
+  if (says) {
+    record(now_ns(), actor->number, "call limit id=%" PRId64 " name=%s n=%" PRId64, tag, kSemaphore,
+           limit);
+  }
+  belay_event* why = NULL;
+  const int32_t status = belay_semaphore_set_limit(client, kSemaphore, -1, limit, &why);
+  if (says) {
+    record(now_ns(), actor->number,
+           "return limit id=%" PRId64 " status=%s limit=%" PRId64 " in_doubt=%" PRId64 " said=%s",
+           tag, belay_status_name(status),
+           why == NULL ? 0 : belay_event_int(why, BELAY_EVENT_LIMIT),
+           why == NULL ? 0 : belay_event_in_doubt_ms(why),
+           why == NULL ? "" : belay_event_message(why));
+  }
+  belay_event_free(why);
+}
+
 // ---- Threads
 
 static void draw_what(Actor* actor, Ask* ask) {
@@ -381,8 +434,8 @@ static void draw_what(Actor* actor, Ask* ask) {
   ask->group = "";
   const int limit = number_of("permits");
   if (limit > 0 && below(actor, 3) == 0) {
-    ask->name = "s";
-    ask->limit = limit;
+    ask->name = kSemaphore;
+    ask->limit = number_of("limits") != 0 ? kAsItIsSet : limit;
     ask->permits = below(actor, limit + 1);
     return;
   }
@@ -396,7 +449,7 @@ static Ask draw(Actor* actor) {
   static const int64_t kLeases[] = {0, 0, 0, 300, 800, 1500};
   Ask ask = {.cancel_ms = -1};
   draw_what(actor, &ask);
-  if (ask.limit > 0 && ask.permits == 0) {
+  if (ask.limit != 0 && ask.permits == 0) {
     return ask;  // all that are free: a try
   }
   ask.lease_ms = kLeases[below(actor, 6)];
@@ -421,7 +474,14 @@ static void* act(void* pointer) {
   Actor* actor = pointer;
   actor->resources =
       resources_open(number_of("port"), argument("prefix", ""), argument("table", ""));
+  const bool limits = number_of("limits") != 0;
+  if (limits) {
+    change_limit(actor, number_of("permits"));
+  }
   while (!stopping) {
+    if (limits && below(actor, 8) == 0) {
+      change_limit(actor, 1 + below(actor, number_of("permits")));
+    }
     if (number_of("latch") != 0 && below(actor, 3) == 0) {
       use_latch(actor);
     }
@@ -431,6 +491,9 @@ static void* act(void* pointer) {
       work(actor, &ask, hold, 1);
     }
     sleep_ms(below(actor, 15));
+  }
+  if (limits) {  // so that everybody gets the permits that they wait for
+    change_limit(actor, number_of("permits"));
   }
   pass_latch(actor);
   resources_close(actor->resources);
