@@ -13,6 +13,12 @@ namespace {
 using sim::RespWriter;
 
 constexpr char kLate = 4;
+constexpr std::size_t kKeysOfAName = 5;
+
+// How many names a command is about that has this many words beside five keys and a request each.
+std::size_t names_of(const std::vector<std::string>& command, std::size_t others) {
+  return command.size() < others ? 0 : (command.size() - others) / (kKeysOfAName + 1);
+}
 
 std::string packed(double number) {
   char bytes[sizeof number];
@@ -58,7 +64,7 @@ std::string HostileServer::answer(const Argv& command) {
     case 5: {  // another command's
       const Script* script = input_.any_of<const Script*>(
           {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
-           &scripts::kLatchAwait, &scripts::kLimit, &scripts::kBreak});
+           &scripts::kLatchAwait, &scripts::kLimit, &scripts::kBreak, &scripts::kMany});
       return reply_of({"EVALSHA", std::string(script->sha1), "5", "r", "f", "q", "w", "e", "", ""},
                       true);
     }
@@ -95,6 +101,36 @@ std::string HostileServer::acquired(bool lie) {
   return text;
 }
 
+// As many.lua has it: all or none. A lie may be about another number of names.
+std::string HostileServer::taken(const Argv& command, bool lie) {
+  const auto ts = static_cast<double>(time_);
+  const auto code = lie ? input_.below(8) : input_.any_of<std::size_t>({1, 3, 6});
+  std::string text(1, static_cast<char>(code));
+  text += number(ts, lie);
+  if (code == 3) {
+    text += number(1'000'000, lie);
+  }
+  const std::size_t names = names_of(command, 5) + (lie ? input_.any_of<std::size_t>({0, 1}) : 0);
+  for (std::size_t i = 0; code == 1 && i < names; ++i) {
+    const double fence = ts + 8 * static_cast<double>(i);
+    text += number(fence, lie) + number(fence + 8, lie);
+    text.push_back(static_cast<char>(input_.below(2)));
+  }
+  return text;
+}
+
+// As leave.lua has it, for each name.
+std::string HostileServer::left(const Argv& command, bool lie) {
+  std::string text;
+  const std::size_t names = std::max<std::size_t>(1, names_of(command, 4));
+  for (std::size_t i = 0; i < names; ++i) {
+    text.push_back(static_cast<char>(lie ? input_.below(10) : 1));
+    text += number(static_cast<double>(time_), lie);
+    text += number(input_.flag() ? 100'000 : 0, lie);
+  }
+  return text;
+}
+
 // As latch_await.lua has it.
 std::string HostileServer::awaited(bool lie) {
   const auto code = lie ? input_.below(10) : input_.any_of<std::size_t>({7, 2, 3, 8});
@@ -111,10 +147,9 @@ std::string HostileServer::awaited(bool lie) {
 }
 
 std::string HostileServer::renewed(const Argv& command, bool lie) {
-  constexpr std::size_t kAClaim = 6;  // five keys and a request
   const auto ts = static_cast<double>(time_);
   std::string text = number(ts, lie);
-  const std::size_t claims = command.size() < 5 ? 0 : (command.size() - 5) / kAClaim;
+  const std::size_t claims = names_of(command, 5);
   for (std::size_t i = 0; i < claims; ++i) {
     text.push_back(static_cast<char>(lie ? input_.below(5) : 1));
     text += number(ts + 100, lie);
@@ -127,6 +162,12 @@ std::string HostileServer::packed_answer(const Argv& command, bool lie) {
   if (calls(command, scripts::kAcquire)) {
     return acquired(lie);
   }
+  if (calls(command, scripts::kMany)) {
+    return taken(command, lie);
+  }
+  if (calls(command, scripts::kLeave)) {
+    return left(command, lie);
+  }
   if (calls(command, scripts::kLatchAwait)) {
     return awaited(lie);
   }
@@ -135,9 +176,7 @@ std::string HostileServer::packed_answer(const Argv& command, bool lie) {
   }
   std::string text(1, static_cast<char>(lie ? input_.below(10) : 1));
   text += number(static_cast<double>(time_), lie);
-  if (calls(command, scripts::kLeave)) {
-    text += number(input_.flag() ? 100'000 : 0, lie);
-  } else if (calls(command, scripts::kLatchLeave)) {
+  if (calls(command, scripts::kLatchLeave)) {
     text[0] = lie ? text[0] : '\2';
   } else if (text[0] != kLate) {  // setting a latch or a limit, and counting down
     text += number(3, lie) + number(2, lie);

@@ -31,6 +31,8 @@ class HostileServer {
   std::string reply_of(const Argv& command, bool lie);
   std::string packed_answer(const Argv& command, bool lie);
   std::string acquired(bool lie);
+  std::string taken(const Argv& command, bool lie);
+  std::string left(const Argv& command, bool lie);
   std::string awaited(bool lie);
   std::string renewed(const Argv& command, bool lie);
   std::string number(double truth, bool lie);

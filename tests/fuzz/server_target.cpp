@@ -2,6 +2,7 @@
 // out of the blue, while acquires, renewals, releases and questions are pending and time goes by.
 // Each submission has exactly one event, no hold is believed that the server has not granted, what
 // is not the protocol costs the connection, and every message can be read.
+#include <array>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@
 #include "primitive/latch.h"
 #include "primitive/limit.h"
 #include "primitive/lock.h"
+#include "primitive/many.h"
 #include "primitive/queries.h"
 
 namespace belay::fuzz {
@@ -49,6 +51,21 @@ class FakeLink final : public Link {
   Witness* witness = nullptr;
 };
 
+// One server, whose slots may be asked for apart, as in a cluster.
+class FakeRouter final : public Router {
+ public:
+  explicit FakeRouter(Node& node) : node_(node) {}
+
+  Node& node_of(std::uint16_t /*slot*/) override { return node_; }
+
+  std::uint16_t group_of(std::uint16_t slot) override { return apart ? slot : 0; }
+
+  bool apart = false;
+
+ private:
+  Node& node_;
+};
+
 class Session final : public EngineEvents {
  public:
   explicit Session(Input& input);
@@ -64,6 +81,7 @@ class Session final : public EngineEvents {
   void submit();
   void acquire();
   void want_otherwise(AcquireRequest* request);
+  void want_several(AcquireRequest* request);
   std::unique_ptr<Query> some_query(const std::string& name);
   void ask_about(std::int64_t tag, std::int64_t hold);
   void accepted(std::int64_t tag, const Status& status, const std::string& name);
@@ -88,9 +106,10 @@ class Session final : public EngineEvents {
   const HeldPrimitive lock_{Kind::kLock, identity_};
   const HeldPrimitive semaphore_{Kind::kSemaphore, identity_};
   const LatchPrimitive latch_{identity_, 10 * kSecond};
+  const ManyLocks many_{identity_};
   FakeLink link_;
   Node node_;
-  SingleRouter router_{node_};
+  FakeRouter router_{node_};
   Engine engine_;
   Witness witness_{engine_};
   HostileServer server_;
@@ -98,7 +117,7 @@ class Session final : public EngineEvents {
   Micros now_ = 10 * kSecond;
   Micros ahead_ = 0;  // of the server's clock
   std::int64_t last_tag_ = 0;
-  std::map<std::int64_t, std::string> pending_;  // names by tag
+  std::map<std::int64_t, std::vector<std::string>> pending_;  // names by tag
   std::vector<std::int64_t> holds_;
   std::set<std::int64_t> lost_;
   Status last_;  // of a submission
@@ -149,9 +168,15 @@ void Session::on_acquired(const Event& event) {
     require(event.generation > 0, "who passes a latch knows which");
     return;
   }
-  const std::string record = key_of(identity_.prefix, 'r', pending_.at(event.tag));
-  require(event.fence >= 1 && event.fence <= kMaxId, "a fence stays within its range");
-  require(witness_.granted(record, event.fence), "the server has granted what is believed");
+  const std::vector<std::string>& names = pending_.at(event.tag);
+  const std::vector<std::int64_t> fences =
+      names.size() > 1 ? event.fences : std::vector<std::int64_t>{event.fence};
+  require(fences.size() == names.size() && fences.front() == event.fence, "a fence for each name");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    require(fences[i] >= 1 && fences[i] <= kMaxId, "a fence stays within its range");
+    require(witness_.granted(key_of(identity_.prefix, 'r', names[i]), fences[i]),
+            "the server has granted what is believed", names[i]);
+  }
   require(event.remaining > 0, "a hold begins before its end");
   holds_.push_back(event.hold);
 }
@@ -187,7 +212,10 @@ void Session::acquire() {
   request.notify = true;
   want_otherwise(&request);
   const Micros wait = input_.any_of<Micros>({kNever, 0, kSecond, 20 * kSecond});
-  pending_[tag] = request.name;
+  pending_[tag] = {request.name};
+  for (std::size_t i = 1; i < request.names.size(); ++i) {
+    pending_[tag].push_back(request.names[i].first);
+  }
   accepted(tag, engine_.acquire(tag, request, wait, now_), request.name);
 }
 
@@ -211,9 +239,27 @@ void Session::want_otherwise(AcquireRequest* request) {
     case 5:
       request->want.lock_delay = kSecond;
       break;
+    case 6:
+      want_several(request);
+      break;
     default:
       break;
   }
+}
+
+// In any order, some of them to read.
+void Session::want_several(AcquireRequest* request) {
+  const std::size_t first = input_.below(kNames.size());
+  const std::size_t count = 2 + input_.below(kNames.size() - 1);
+  Want want;
+  want.lock_delay = input_.any_of<Micros>({0, kSecond});
+  for (std::size_t i = 0; i < count; ++i) {
+    want.group = input_.flag() ? kReaders : "";
+    request->names.emplace_back(kNames[(first + i) % kNames.size()], want);
+  }
+  request->name = request->names.front().first;
+  request->many = &many_;
+  router_.apart = input_.flag();
 }
 
 void Session::ask_about(std::int64_t tag, std::int64_t hold) {
@@ -239,7 +285,7 @@ void Session::ask_about(std::int64_t tag, std::int64_t hold) {
 void Session::submit() {
   const std::int64_t tag = ++last_tag_;
   const std::string& name = kNames[input_.below(kNames.size())];
-  pending_[tag] = name;
+  pending_[tag] = {name};
   const std::int64_t hold = holds_.empty() ? 1 : holds_[input_.below(holds_.size())];
   switch (input_.below(8)) {
     case 0:
@@ -434,6 +480,10 @@ void Session::run_sanely() {
   require(pending_.empty() && last_.ok(), "what is asked is answered", last_.message);
   for (const std::int64_t hold : holds_) {
     require(engine_.look(hold, now_).state == BELAY_HELD, "what is held stays so");
+    pending_[++last_tag_];
+    accepted(last_tag_, engine_.release(last_tag_, hold, now_), "");
+    answer_truly();
+    require(pending_.empty() && last_.ok(), "what is released is left", last_.message);
   }
   finish();
 }
@@ -457,13 +507,15 @@ void Session::finish() {
 // The truth has to be understood, or lies would not be told from it: each kind of request is
 // granted, and each kind of question answered.
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  constexpr std::uint8_t kKinds = 6;
+  constexpr std::uint8_t kKinds = 7;
   constexpr std::uint8_t kQueries = 10;
-  constexpr std::uint8_t kLatch = 4;  // which leaves no hold to be chosen
+  // Choices behind the kind and before the query: a latch leaves no hold to be chosen, permits are
+  // to be numbered, and of two names is said which, how, and what came of each.
+  constexpr std::array<std::size_t, kKinds> kChoices{5, 5, 5, 6, 3, 5, 12};
   for (std::uint8_t kind = 0; kind < kKinds; ++kind) {
     for (std::uint8_t query = 0; query < kQueries; ++query) {
-      std::vector<std::uint8_t> bytes{0, 0, 0, 0, 0, 0, kind, 0, 0};
-      bytes.insert(bytes.end(), kind == kLatch ? 1 : kind == 3 ? 4 : 3, 0);
+      std::vector<std::uint8_t> bytes{0, 0, 0, 0, 0, 0, kind};
+      bytes.insert(bytes.end(), kChoices[kind], 0);
       bytes.insert(bytes.end(), {2, query});
       belay::fuzz::Input input(bytes.data(), bytes.size());
       std::make_unique<belay::fuzz::Session>(input)->run_sanely();

@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kCode = 1;
 constexpr std::size_t kNumber = 8;
 constexpr std::size_t kFirstKey = 3;  // verb, script, number of keys
+constexpr std::size_t kKeys = 5;      // of a name
 
 double number_at(std::string_view packed, std::size_t offset) {
   double number = 0;
@@ -70,9 +71,24 @@ void Witness::note_acquire(const Argv& command, std::string_view reply) {
   }
 }
 
+// A grant of several names is one of each, or of none.
+void Witness::note_many(const Argv& command, std::string_view reply) {
+  constexpr std::size_t kHead = kCode + kNumber;
+  constexpr std::size_t kSize = 2 * kNumber + 1;
+  const std::size_t names = (command.size() - kFirstKey - 2) / (kKeys + 1);
+  if (reply.size() != kHead + names * kSize ||
+      reply[0] != static_cast<char>(AcquireCode::kGranted)) {
+    return;
+  }
+  for (std::size_t i = 0; i < names; ++i) {
+    const std::size_t at = kHead + i * kSize;
+    grants_.push_back(
+        {command[kFirstKey + i * kKeys], number_at(reply, at), number_at(reply, at + kNumber)});
+  }
+}
+
 // More fences for what is ours.
 void Witness::note_renewal(const Argv& command, std::string_view reply) {
-  constexpr std::size_t kKeys = 5;
   constexpr std::size_t kSize = kCode + kNumber + 1;
   constexpr std::size_t kFence = 38;  // behind the claim and the lease
   const std::size_t claims = (command.size() - kFirstKey - 2) / (kKeys + 1);
@@ -103,6 +119,8 @@ void Witness::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros se
   of_engine_.pop_front();
   if (calls(command, scripts::kAcquire)) {
     note_acquire(command, reply.text());
+  } else if (calls(command, scripts::kMany)) {
+    note_many(command, reply.text());
   } else if (calls(command, scripts::kRenew)) {
     note_renewal(command, reply.text());
   }

@@ -46,6 +46,7 @@ class Witness final : public NodeEvents {
   };
 
   void note_acquire(const Argv& command, std::string_view reply);
+  void note_many(const Argv& command, std::string_view reply);
   void note_renewal(const Argv& command, std::string_view reply);
 
   Engine& engine_;
