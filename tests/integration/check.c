@@ -56,7 +56,7 @@ void fail_check(const char* file, int line, const char* format, ...) {
   if (write(STDOUT_FILENO, text, strlen(text)) < 0) {
     abort();
   }
-  _exit(1);
+  _exit(kCheckFailed);
 }
 
 void check_int(const char* file, int line, const char* text, int64_t expected, int64_t actual) {

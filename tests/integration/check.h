@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// How a process ends whose check has failed: otherwise than by a crash or a sanitizer's report.
+enum { kCheckFailed = 99 };
+
 // How long anything may take that happens sooner or later, before scaling.
 enum { kLimitMs = 20000 };
 
