@@ -99,10 +99,6 @@ if not alone or (record and is_joint(record)) then
   if kind == SEMAPHORE and not hand.joint and limit == 0 then
     return struct.pack('<Bd', MISSING, ts)
   end
-  local set = hand.joint and hand.joint.limit or limit
-  if kind == SEMAPHORE and ((limit > 0 and limit ~= set) or permits > set) then
-    return struct.pack('<Bdd', LIMIT, ts, set)
-  end
   local member = hand.joint and hand.members.find(who)
   if member and member.epoch > epoch_of(epoch) then
     return struct.pack('<Bd', STALE, ts)
@@ -114,6 +110,11 @@ if not alone or (record and is_joint(record)) then
   elseif member and member.expires >= ts then
     hand.members.drop(hand.joint, who, member.permits)
     hand.joint = hand.members.sweep(hand.joint)
+  end
+  -- What it has already stays, whatever the limit is by now.
+  local set = hand.joint and hand.joint.limit or limit
+  if kind == SEMAPHORE and ((limit > 0 and limit ~= set) or permits > set) then
+    return struct.pack('<Bdd', LIMIT, ts, set)
   end
 end
 

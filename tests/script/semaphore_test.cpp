@@ -90,6 +90,17 @@ TEST_P(Semaphore, AgreesItsLimitAtFirstUse) {
   EXPECT_EQ(permits("C", 1).code, "granted");
 }
 
+TEST_P(Semaphore, TellsAgainOfPermitsThatAnotherLimitWouldNotGive) {
+  const Acquired first = permits("A", 3, 3);
+  ASSERT_EQ(set_limit(2).code, "ok");
+  const Acquired again = permits("A", 3, 3);
+  EXPECT_EQ(again.code, "granted");
+  EXPECT_EQ(again.fence, first.fence);
+  EXPECT_EQ(used(), 3);
+  EXPECT_EQ(permits("B", 1, 3).code, "limit");
+  EXPECT_EQ(permits("B", 3).code, "limit");
+}
+
 TEST_P(Semaphore, RefusesMorePermitsThanItsFirstLimit) {
   const Acquired reply = permits("A", 4, 3);
   EXPECT_EQ(reply.code, "limit");
