@@ -481,9 +481,9 @@ BELAY_API int64_t belay_event_permits(const belay_event* event);
 /* For how long after the event an outcome that we cannot know may still matter, in milliseconds:
  * until then the server may keep a lock for us that we do not use, or a release may not have taken
  * place. A latch's or a semaphore's change, a break or a fenced write has taken place by then or
- * never will, also where its server stands still meanwhile; which of the two is not told. An
- * extension or a downgrade may take place for as long as the server keeps the hold. 0: the outcome
- * is known. */
+ * never will, also where its server stands still meanwhile; which of the two is not told. That
+ * goes for one that was refused, too, where what was cut off may still arrive. An extension or a
+ * downgrade may take place for as long as the server keeps the hold. 0: the outcome is known. */
 BELAY_API int64_t belay_event_in_doubt_ms(const belay_event* event);
 /* One line for people: what failed, where, and the server's own words. "" where there is nothing to
  * say. */

@@ -242,6 +242,7 @@ class Engine final : public NodeEvents {
   Command command_of(const Pending& pending, Micros not_after) const;
   void send_query(Pending& pending, Micros now);
   Node& node_for(const Pending& pending);
+  bool may_come_late(const Pending& pending);
   void on_query_reply(Pending& pending, Reply reply, Micros sent, Micros now);
   void on_query_error(Pending& pending, std::string_view words, Micros now);
   void on_hold_answer(Pending& pending, Reply reply, Micros sent, Micros now);

@@ -146,6 +146,11 @@ void Engine::send_query(Pending& pending, Micros now) {
   if (!node.up() || pending.command != 0) {
     return;
   }
+  const bool overwrites =
+      pending.query != nullptr && pending.query->effect() == Query::Effect::kOverwrites;
+  if (overwrites && may_come_late(pending)) {
+    return;  // until the request timeout, which tells of the doubt
+  }
   // Rule 3. Also what changes nothing waits: it may ask for what an earlier query changes.
   if (pending.query != nullptr && !node.clock().known(now)) {
     node.refresh_clock(now);
@@ -162,6 +167,11 @@ void Engine::send_query(Pending& pending, Micros now) {
     claim.lapses_at = std::max(claim.lapses_at, if_it_arrives_late(pending.lease, now));
     watch({holds_.at(pending.hold)->claim}, now);  // its write ended that
   }
+}
+
+// Whether an earlier connection may still deliver it once more.
+bool Engine::may_come_late(const Pending& pending) {
+  return pending.unanswered > 0 && node_for(pending).has_ghosts();
 }
 
 void Engine::on_query_reply(Pending& pending, Reply reply, Micros sent, Micros now) {
@@ -216,7 +226,12 @@ void Engine::on_hold_answer(Pending& pending, Reply reply, Micros sent, Micros n
 }
 
 void Engine::on_query_answer(Pending& pending, Reply reply, Micros now) {
-  switch (pending.query->read(reply, &pending.event)) {
+  const Query::Progress progress = pending.query->read(reply, &pending.event);
+  if (!pending.event.status.ok() && pending.query->effect() != Query::Effect::kNone &&
+      may_come_late(pending)) {  // what was refused now may be possible then
+    pending.event.status.in_doubt_until = pending.may_arrive_until;
+  }
+  switch (progress) {
     case Query::Progress::kDone:
       complete(pending, std::move(pending.event), now);
       break;

@@ -19,6 +19,8 @@ class Query {
   enum class Effect : std::uint8_t {
     kNone,
     kIdempotent,  // twice is as good as once
+    kOverwrites,  // the same, unless something else came between: not to be sent again where it may
+                  // also arrive later
     kOnce         // not to be sent again where it may have arrived: in doubt without a reply
   };
 

@@ -19,7 +19,7 @@ class LimitQuery final : public Query {
   }
 
   [[nodiscard]] Effect effect() const override {
-    return sets() ? Effect::kIdempotent : Effect::kNone;
+    return sets() ? Effect::kOverwrites : Effect::kNone;
   }
 
   [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }

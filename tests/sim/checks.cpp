@@ -32,8 +32,9 @@ void Checks::accepted(Process& process, std::int64_t tag, const AcquireRequest& 
   submissions.clear();
   for (const auto& [name, want] : names) {
     longest_delay_[name] = std::max(longest_delay_[name], want.lock_delay);
-    Submission submission{name,          request.owner,    want, highest_fence_[name],
-                          groups_[name], names.size() > 1, false};
+    Submission submission{
+        request.primitive->kind(), name,          request.owner,    want, world_.now(),
+        highest_fence_[name],      groups_[name], names.size() > 1, false};
     submission.floor_is_its_owners =
         stands(process.number(), submission, submission.fence_floor) ||
         is_a_part(process.number(), submission, submission.fence_floor);
@@ -99,7 +100,7 @@ void Checks::on_acquired(Process& process, const Event& event, std::int64_t fenc
                          const Submission& submission) {
   check_fence(process, fence, submission);
   if (world_.now() < not_before_[submission.name] && exclusion_applies(submission.name) &&
-      submission.want.group.empty() && submission.want.limit == 0 && submission.owner == 0) {
+      submission.want.group.empty() && submission.kind == Kind::kLock && submission.owner == 0) {
     world_.violation("lock-delay: '" + submission.name + "' was granted " +
                      std::to_string((not_before_[submission.name] - world_.now()) / 1000) +
                      " ms too early");
@@ -107,7 +108,8 @@ void Checks::on_acquired(Process& process, const Event& event, std::int64_t fenc
   Want want = submission.want;
   want.permits = event.permits;
   live_.emplace(Key(process.number(), event.hold),
-                Live{submission.name, submission.owner, want, fence, world_.now(), false});
+                Live{submission.kind, submission.name, submission.owner, want, submission.asked_at,
+                     fence, world_.now(), false});
 }
 
 // Whether the owner has the name under that fence by a hold that was told of.
@@ -140,20 +142,32 @@ bool Checks::is_a_part(int process, const Submission& submission, std::int64_t f
          });
 }
 
+// Where two tenures overlap because data were lost, the clock jumped or the lock was broken, the
+// older one's local handoffs go on under its own, lower fences until it knows, and its grant may
+// still be on its way: what the resource refuses.
+bool Checks::of_old_tenure(int process, const Submission& submission, std::int64_t fence) const {
+  if (exclusion_applies(submission.name)) {
+    return false;
+  }
+  const auto broken = breaks_.find(submission.name);
+  const std::int64_t last_before_break = broken == breaks_.end() ? 0 : broken->second.last_fence;
+  if (fence <= world_.data_lost_at() || fence <= last_before_break) {
+    return true;
+  }
+  const auto found = told_.find({process, submission.name});
+  const auto [told, owner] =
+      found == told_.end() ? std::pair<std::int64_t, std::int64_t>() : found->second;
+  const bool again = submission.want.shared() || (owner == submission.owner && owner != 0);
+  return (fence > told || (fence == told && again)) &&
+         custody_.gave(submission.name, process, fence);
+}
+
 void Checks::check_fence(Process& process, std::int64_t fence, const Submission& submission) {
   const bool re_entered =
       stands(process.number(), submission, fence) || is_a_part(process.number(), submission, fence);
   std::int64_t& highest = highest_fence_[submission.name];
   std::set<std::string>& groups = groups_[submission.name];
-  std::int64_t& own = own_fence_[{process.number(), submission.name}];
-  // Where two tenures overlap because data were lost or the lock was broken, the older one's local
-  // handoffs go on under its own, lower fences until it knows, and its grant may still be on its
-  // way: what the resource refuses.
-  const auto broken = breaks_.find(submission.name);
-  const std::int64_t last_before_break = broken == breaks_.end() ? 0 : broken->second.last_fence;
-  const bool old_tenure = !exclusion_applies(submission.name) &&
-                          (fence == own + 1 || (submission.want.shared() && fence == own) ||
-                           fence <= world_.data_lost_at() || fence <= last_before_break);
+  const bool old_tenure = of_old_tenure(process.number(), submission, fence);
   // Those who share a tenure share its fence. Who has it alone may come to share it with any group
   // that it re-enters it with.
   const auto with = [&submission](const std::set<std::string>& others) {
@@ -162,13 +176,13 @@ void Checks::check_fence(Process& process, std::int64_t fence, const Submission&
   };
   const bool together = fence == highest && with(groups);
   const bool as_before = fence == submission.fence_floor && with(submission.groups_of_floor);
-  own = fence;
+  told_[{process.number(), submission.name}] = {fence, submission.owner};
   if (!re_entered && !old_tenure && !together && !(faults_.data_loss && faults_.clock_back)) {
     if (fence <= submission.fence_floor && !as_before) {
       world_.violation("P5: fence " + std::to_string(fence) + " of '" + submission.name + "'" +
                        " is not above " + std::to_string(submission.fence_floor) +
                        ", delivered before it was asked for");
-    } else if (exclusion_applies(submission.name) && submission.want.limit == 0 &&
+    } else if (exclusion_applies(submission.name) && submission.kind == Kind::kLock &&
                fence <= highest) {
       world_.violation("P5: fence " + std::to_string(fence) + " of '" + submission.name + "'" +
                        " is not above " + std::to_string(highest));
@@ -236,8 +250,8 @@ void Checks::check_exclusion(const Key& key, const Live& live) {
   if (!exclusion_applies(live.name)) {
     return;
   }
-  if (live.want.limit > 0) {
-    check_limit(live);
+  if (live.kind == Kind::kSemaphore) {
+    check_limit(live.name);
     return;
   }
   for (const auto& [other_key, other] : live_) {
@@ -252,16 +266,21 @@ void Checks::check_exclusion(const Key& key, const Live& live) {
   }
 }
 
-void Checks::check_limit(const Live& live) {
+// Whoever was granted last, fences tell, found all the others there. A limit that was lowered since
+// takes nothing back.
+void Checks::check_limit(const std::string& semaphore) {
   std::int64_t permits = 0;
-  for (const auto& [key, other] : live_) {
-    if (other.name == live.name && !other.lost && other.believed_until > world_.now() + kRounding) {
-      permits += other.want.permits;
+  const Live* last = nullptr;
+  for (const auto& [key, live] : live_) {
+    if (live.name == semaphore && !live.lost && live.believed_until > world_.now() + kRounding) {
+      permits += live.want.permits;
+      last = last == nullptr || live.fence > last->fence ? &live : last;
     }
   }
-  if (permits > live.want.limit) {
-    world_.violation("exclusion: " + std::to_string(permits) + " permits of '" + live.name +
-                     "' are held, of " + std::to_string(live.want.limit));
+  const std::int64_t limit = last == nullptr ? 0 : limits_.highest_since(last->asked_at);
+  if (permits > limit) {
+    world_.violation("exclusion: " + std::to_string(permits) + " permits of '" + semaphore +
+                     "' are held, of " + std::to_string(limit));
   }
 }
 

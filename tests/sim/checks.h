@@ -10,13 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include "sim/custody.h"
+#include "sim/limits.h"
 #include "sim/process.h"
 
 namespace belay::sim {
 
 class Checks {
  public:
-  Checks(World& world, const Faults& faults) : world_(world), faults_(faults) {}
+  Checks(World& world, const Faults& faults, const Custody& custody, const Limits& limits)
+      : world_(world), faults_(faults), custody_(custody), limits_(limits) {}
 
   // An acquire was accepted.
   void accepted(Process& process, std::int64_t tag, const AcquireRequest& request);
@@ -55,9 +58,11 @@ class Checks {
 
  private:
   struct Submission {
+    Kind kind = Kind::kLock;
     std::string name;
     std::int64_t owner = 0;
     Want want;
+    Micros asked_at = 0;
     std::int64_t fence_floor = 0;  // delivered before it was submitted
     std::set<std::string> groups_of_floor;
     bool of_a_set = false;
@@ -70,9 +75,11 @@ class Checks {
   };
 
   struct Live {
+    Kind kind = Kind::kLock;
     std::string name;
     std::int64_t owner = 0;
     Want want;
+    Micros asked_at = 0;
     std::int64_t fence = 0;
     Micros believed_until = 0;  // true time
     bool lost = false;
@@ -85,6 +92,7 @@ class Checks {
   void check_fence(Process& process, std::int64_t fence, const Submission& submission);
   bool stands(int process, const Submission& submission, std::int64_t fence) const;
   bool is_a_part(int process, const Submission& submission, std::int64_t fence) const;
+  bool of_old_tenure(int process, const Submission& submission, std::int64_t fence) const;
 
   struct Break {
     Micros until = 0;             // two may believe
@@ -92,12 +100,14 @@ class Checks {
   };
 
   void check_exclusion(const Key& key, const Live& live);
-  void check_limit(const Live& live);
+  void check_limit(const std::string& semaphore);
   void begin_lock_delay(const Live& live);
   bool exclusion_applies(const std::string& name) const;
 
   World& world_;
   const Faults faults_;
+  const Custody& custody_;
+  const Limits& limits_;
   std::map<Key, std::vector<Submission>> pending_;  // for each name
   std::multimap<Key, Live> live_;                   // for each name
   std::map<std::string, std::int64_t> highest_fence_;
@@ -106,8 +116,9 @@ class Checks {
   std::map<std::string, Micros> not_before_;     // the end of a lock-delay, at the soonest
   std::map<std::string, Micros> delayed_until_;  // and at the latest
   std::map<std::string, Micros> longest_delay_;  // that was asked for
-  std::map<std::pair<int, std::string>, std::int64_t> own_fence_;  // a process's latest
-  std::map<std::string, Break> breaks_;                            // the latest
+  // The fence that a process was told of last, and which owner.
+  std::map<std::pair<int, std::string>, std::pair<std::int64_t, std::int64_t>> told_;
+  std::map<std::string, Break> breaks_;  // the latest
   std::uint64_t grants_ = 0;
 };
 

@@ -28,6 +28,7 @@ void Custody::watch(const std::string& name) {
                       key_of(kPrefix, 'w', name),
                       key_of(kPrefix, 'e', name),
                       {},
+                      {},
                       {}});
 }
 
@@ -42,7 +43,9 @@ Custody::Holders Custody::live_holders(const Watched& watched) {
   const std::string client(fields.bytes(kClientSize));
   Holder holder;
   holder.epoch = fields.number();
-  fields.bytes(24);  // fence, since, end of the range
+  holder.fence = fields.number();
+  fields.number();  // since
+  holder.last_fence = fields.number();
   holder.expires = fields.number();
   if (fields.complete() && holder.epoch == 0) {
     add_members(watched, &holders);
@@ -65,7 +68,8 @@ void Custody::add_members(const Watched& watched, Holders* holders) {
     Holder holder;
     holder.process = process_of(end.member);
     holder.epoch = fields.number();
-    fields.bytes(16);  // fence, since
+    holder.fence = holder.last_fence = fields.number();
+    fields.number();  // since
     holder.expires = fields.number();
     holder.kept_until = holder.expires + fields.number();
     if (fields.complete() && holder.kept_until >= world_.server_time()) {
@@ -85,6 +89,16 @@ bool Custody::holds(const std::string& name, int process) {
   return false;
 }
 
+bool Custody::gave(const std::string& name, int process, std::int64_t fence) const {
+  return std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) {
+    return watched.name == name &&
+           std::any_of(watched.fences.begin(), watched.fences.end(), [&](const auto& given) {
+             const auto& [whom, from, to] = given;
+             return whom == process && fence >= from && fence <= to;
+           });
+  });
+}
+
 void Custody::before_script() {
   for (Watched& watched : watched_) {
     watched.before = live_holders(watched);
@@ -93,8 +107,11 @@ void Custody::before_script() {
 }
 
 void Custody::after_script(int process, Server::Args argv) {
-  for (const Watched& watched : watched_) {
+  for (Watched& watched : watched_) {
     const Holders after = live_holders(watched);
+    for (const auto& [who, holder] : after) {
+      watched.fences.emplace(holder.process, holder.fence, holder.last_fence);
+    }
     if (after == watched.before || is_break(argv)) {
       continue;
     }

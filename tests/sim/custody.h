@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "sim/world.h"
@@ -31,11 +33,16 @@ class Custody {
   // Whether what the process holds of the name stands and has not lapsed.
   bool holds(const std::string& name, int process);
 
+  // Whether the fence is one of those that the server has given the process.
+  bool gave(const std::string& name, int process, std::int64_t fence) const;
+
  private:
   // Who holds a name, alone or beside others.
   struct Holder {
     int process = -1;
     std::int64_t epoch = 0;
+    std::int64_t fence = 0;
+    std::int64_t last_fence = 0;
     Micros expires = 0;
     Micros kept_until = 0;  // with its lock-delay
 
@@ -52,6 +59,7 @@ class Custody {
     std::string ends_key;
     Holders before;
     std::vector<Server::Ranked> queue;
+    std::set<std::tuple<int, std::int64_t, std::int64_t>> fences;  // a process's, from and to
   };
 
   Holders live_holders(const Watched& watched);

@@ -83,6 +83,12 @@ MUTATIONS = [
     Mutation("14-also-for-changes", "lib/scripts/latch_down.lua",
              "if ts > not_after then",
              "if ts > not_after and not OFF('14-also-for-changes') then"),
+    Mutation("15-what-may-come-late-is-not-sent-again", "lib/engine/queries.cpp",
+             "  if (overwrites && may_come_late(pending)) {",
+             "  if (overwrites && may_come_late(pending) && !OFF(\"15-what-may-come-late-is-not-sent-again\")) {"),
+    Mutation("15-a-refusal-may-be-in-doubt", "lib/engine/queries.cpp",
+             "      may_come_late(pending)) {  // what was",
+             "      may_come_late(pending) && !OFF(\"15-a-refusal-may-be-in-doubt\")) {  // what was"),
     Mutation("15-leave-until-not-after", "lib/engine/claims.cpp",
              "} else if (leaving.sweep_until >= answer.server_time) {",
              "} else if (leaving.sweep_until >= answer.server_time && !OFF(\"15-leave-until-not-after\")) {"),
@@ -111,6 +117,12 @@ MUTATIONS = [
     Mutation("no-more-permits-than-the-limit", "lib/scripts/common.lua",
              "joint.used + permits <= joint.limit",
              "(joint.used + permits <= joint.limit or OFF('no-more-permits-than-the-limit'))"),
+    Mutation("what-it-has-stays-whatever-the-limit", "lib/scripts/acquire.lua",
+             "  local member = hand.joint and hand.members.find(who)",
+             "  if OFF('what-it-has-stays-whatever-the-limit') and kind == SEMAPHORE and hand.joint and limit > 0"
+             " and limit ~= hand.joint.limit then\n"
+             "    return struct.pack('<Bdd', LIMIT, ts, hand.joint.limit)\n  end\n"
+             "  local member = hand.joint and hand.members.find(who)"),
     Mutation("a-loss-begins-the-lock-delay", "lib/engine/claims.cpp",
              "    leaving.lost = now < claim.delay_until;",
              "    leaving.lost = now < claim.delay_until && !OFF(\"a-loss-begins-the-lock-delay\");"),

@@ -27,6 +27,7 @@ class Planner {
       }
     }
     plan.latch = on(25);
+    plan.limits = on(50);
     return plan;
   }
 

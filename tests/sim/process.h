@@ -45,7 +45,7 @@ class Process final : public EngineEvents {
 
   const HeldPrimitive& lock() const { return lock_; }
 
-  const Primitive& semaphore() const { return semaphore_; }
+  const HeldPrimitive& semaphore() const { return semaphore_; }
 
   const LatchPrimitive& latch() const { return latch_; }
 

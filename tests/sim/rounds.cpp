@@ -52,7 +52,7 @@ void Rounds::after_script(Server::Args argv) {
   check_time(argv, after);
 }
 
-// A change whose caller was told that it may take place until then.
+// A change whose caller was told, or that it may take place until then.
 void Rounds::check_time(Server::Args argv, const Latch& after) {
   const bool changed = before_.generation != after.generation || before_.count != after.count;
   const bool change = calls(argv, scripts::kLatchDown) || calls(argv, scripts::kLatchSet);
@@ -64,7 +64,7 @@ void Rounds::check_time(Server::Args argv, const Latch& after) {
   const auto over = over_since_.find({process, request.number()});
   if (over != over_since_.end() && world_.now() > over->second && !faults_.clock_back) {
     world_.violation("latch: a request of process " + std::to_string(process) +
-                     " took effect after its doubt had ended");
+                     " took effect after its end, or that of its doubt");
   }
 }
 
@@ -95,8 +95,9 @@ void Rounds::awaits(const Process& process, std::int64_t tag) {
 void Rounds::on_event(const Process& process, const Event& event) {
   const bool change =
       event.kind == BELAY_EVENT_LATCH_SET || event.kind == BELAY_EVENT_LATCH_COUNTED_DOWN;
-  if (change && event.in_doubt > 0) {
-    over_since_[{process.number(), event.tag}] = process.true_time_of(event.status.in_doubt_until);
+  if (change) {
+    over_since_[{process.number(), event.tag}] =
+        event.in_doubt > 0 ? process.true_time_of(event.status.in_doubt_until) : world_.now();
   }
   const auto found = waits_.find({process.number(), event.tag});
   if (found == waits_.end()) {

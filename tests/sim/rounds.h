@@ -49,8 +49,9 @@ class Rounds {
   std::set<std::int64_t> opened_;
   std::set<std::string> counted_;  // requests
   Micros missing_until_ = -1;
-  std::map<std::pair<int, std::int64_t>, Wait> waits_;         // by process and tag
-  std::map<std::pair<int, std::int64_t>, Micros> over_since_;  // of what ended in doubt; true time
+  std::map<std::pair<int, std::int64_t>, Wait> waits_;  // by process and tag
+  std::map<std::pair<int, std::int64_t>, Micros>
+      over_since_;  // of changes, with their doubt; true time
 };
 
 }  // namespace belay::sim

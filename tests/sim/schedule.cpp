@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "primitive/keys.h"
+#include "primitive/limit.h"
 #include "primitive/queries.h"
 #include "sim/checks.h"
 #include "sim/custody.h"
+#include "sim/limits.h"
 #include "sim/plan.h"
 #include "sim/process.h"
 #include "sim/rounds.h"
@@ -36,8 +38,8 @@ struct User {
   std::vector<std::string> names;  // several, in any order; `name` is the first then
   std::int64_t tag = 0;            // of the pending acquire
   Micros asked_at = 0;
-  bool counts = false;  // what is pending sets or counts down: that is not taken back
-  bool timed = false;   // asks for a time of its own, or re-enters what may have one
+  bool changes = false;  // what is pending changes something: that is not taken back
+  bool timed = false;    // asks for a time of its own, or re-enters what may have one
   std::vector<std::int64_t> holds;
 };
 
@@ -59,7 +61,7 @@ void add_ms(std::string& text, const char* what, Micros time) {
 std::string words(const std::string& name, const Want& want) {
   std::string text = "'" + name + "'";
   text += want.group.empty() ? "" : ", group " + want.group;
-  if (want.limit > 0) {
+  if (name == kSemaphore) {
     text += ", " + std::to_string(want.permits) + " of " + std::to_string(want.limit);
   }
   add_ms(text, "lock-delay", want.lock_delay);
@@ -85,16 +87,19 @@ class Schedule {
       : chooser_(seed * 7919 + 13),
         plan_(make_plan(chooser_)),
         world_(chooser_.next(), plan_.faults, plan_.longest_delay, decisions),
-        checks_(world_, plan_.faults),
         custody_(world_, plan_.faults, [this](int process) { return remembers(process); }),
+        limits_(world_, plan_.faults, kSemaphore),
+        checks_(world_, plan_.faults, custody_, limits_),
         rounds_(world_, plan_.faults, kLatch),
         service_(world_, {plan_.lease, plan_.timeout, plan_.longest_delay, plan_.turn}) {
     world_.set_verbose(verbose);
     world_.set_onlooker({[this] {
+                           limits_.before_script();
                            custody_.before_script();
                            rounds_.before_script();
                          },
                          [this](int process, Server::Args argv) {
+                           limits_.after_script(process);
                            custody_.after_script(process, argv);
                            rounds_.after_script(argv);
                            checks_.after_script(argv);
@@ -212,6 +217,8 @@ class Schedule {
       if (!draining_ && stays) {
         if (acquires && plan_.latch && world_.chance(30)) {
           use_latch(user);
+        } else if (acquires && plan_.semaphore && plan_.limits && world_.chance(15)) {
+          set_limit(user);
         } else if (acquires) {
           acquire(user);
         } else {
@@ -231,7 +238,7 @@ class Schedule {
       user.name = user.names.empty() ? user.name : user.names.front();
     }
     AcquireRequest request;
-    user.counts = false;
+    user.changes = false;
     request.primitive =
         user.name == kSemaphore ? &user.process->semaphore() : &user.process->lock();
     request.name = user.name;
@@ -261,9 +268,7 @@ class Schedule {
         checks_.refused(*user.process, tag);
       }
     });
-    if (plan_.haunted && !calm_ && world_.chance(30) && world_.decide()) {
-      world_.at(world_.now() + world_.random().between(1, plan_.longest_delay),
-                [process = user.process] { process->cut(true, true); });
+    if (haunts(*user.process)) {
       world_.at(world_.now() + world_.span(kMillisecond, 100 * kMillisecond),
                 [this, &user, tag] { cancel(user, tag); });
     } else if (world_.chance(15) && world_.decide()) {
@@ -272,14 +277,48 @@ class Schedule {
     }
   }
 
+  // Cuts off what was just asked for, on its way, to arrive late.
+  bool haunts(Process& process) {
+    const bool cuts = plan_.haunted && !calm_ && world_.chance(30) && world_.decide();
+    if (cuts) {
+      world_.at(world_.now() + world_.random().between(1, plan_.longest_delay),
+                [&process] { process.cut(true, true); });
+    }
+    return cuts;
+  }
+
+  void set_limit(User& user) {
+    const std::int64_t tag = ++last_tag_;
+    const std::int64_t limit = some_limit();
+    Process& process = *user.process;
+    user.name.clear();
+    user.names.clear();
+    user.changes = true;
+    world_.trace("process " + std::to_string(process.number()) + " sets the limit to " +
+                 std::to_string(limit) + ", tag " + std::to_string(tag));
+    process.call([&](Engine& engine, Micros now) {
+      user.tag = tag;
+      checks_.accepted(process, tag);
+      limits_.asked(process, tag, limit);
+      if (!engine.query(tag, limit_query(process.semaphore(), kSemaphore, limit), now).ok()) {
+        user.tag = 0;
+        checks_.refused(process, tag);
+      }
+    });
+    haunts(process);
+  }
+
+  std::int64_t some_limit() { return world_.random().between(1, kLimit); }
+
   // Sets it, counts it down or awaits it.
   void use_latch(User& user) {
     const std::int64_t kind = world_.random().between(1, 100);
     const std::int64_t tag = ++last_tag_;
     Process& process = *user.process;
     user.name = kLatch;
-    user.counts = kind <= 60;
-    if (!user.counts) {
+    user.names.clear();
+    user.changes = kind <= 60;
+    if (!user.changes) {
       await(user, tag);
       return;
     }
@@ -298,6 +337,7 @@ class Schedule {
         checks_.refused(process, tag);
       }
     });
+    haunts(process);
   }
 
   void await(User& user, std::int64_t tag) {
@@ -351,7 +391,7 @@ class Schedule {
     Want want;
     const std::int64_t kind = world_.random().between(1, 100);
     if (name == kSemaphore) {
-      want.limit = kLimit;
+      want.limit = !plan_.limits ? kLimit : world_.chance(50) ? 0 : some_limit();
       want.permits = kind <= 60 ? 1 : kind <= 80 ? 2 : kLimit;
     } else if (plan_.sharing && kind <= plan_.readers) {
       want.group = kReaders;
@@ -365,7 +405,7 @@ class Schedule {
   }
 
   void cancel(User& user, std::int64_t tag) {
-    if (user.tag != tag || user.counts || user.process->paused() || !user.process->alive()) {
+    if (user.tag != tag || user.changes || user.process->paused() || !user.process->alive()) {
       return;
     }
     world_.trace("tag " + std::to_string(tag) + " is cancelled");
@@ -473,6 +513,7 @@ class Schedule {
     }
     checks_.on_event(process, event);
     rounds_.on_event(process, event);
+    limits_.on_event(process, event);
     if (plan_.steady && (event.kind == BELAY_EVENT_LOST || event.kind == BELAY_EVENT_AT_RISK)) {
       lost_in_calm(process, event);
     }
@@ -482,9 +523,10 @@ class Schedule {
         checks_.ended(process);
       });
     }
-    const bool of_latch =
-        event.kind == BELAY_EVENT_LATCH_SET || event.kind == BELAY_EVENT_LATCH_COUNTED_DOWN;
-    if (event.kind != BELAY_EVENT_ACQUIRED && !of_latch) {
+    const bool change = event.kind == BELAY_EVENT_LATCH_SET ||
+                        event.kind == BELAY_EVENT_LATCH_COUNTED_DOWN ||
+                        event.kind == BELAY_EVENT_SEMAPHORE_LIMIT_SET;
+    if (event.kind != BELAY_EVENT_ACQUIRED && !change) {
       return;
     }
     for (const auto& user : users_) {
@@ -731,8 +773,9 @@ class Schedule {
   Random chooser_;
   const Plan plan_;
   World world_;
-  Checks checks_;
   Custody custody_;
+  Limits limits_;
+  Checks checks_;
   Rounds rounds_;
   Service service_;
   std::vector<std::string> names_;

@@ -144,13 +144,13 @@ void Server::restart(bool keep_data) {
 }
 
 std::optional<std::string_view> Server::text(std::string_view key) {
-  Value* const value = state_->store.find(key);
+  Value* const value = state_->find_now(key);
   const auto* const text = value == nullptr ? nullptr : std::get_if<std::string>(&value->data);
   return text == nullptr ? std::nullopt : std::optional<std::string_view>(*text);
 }
 
 std::optional<std::string_view> Server::field(std::string_view key, std::string_view name) {
-  Value* const value = state_->store.find(key);
+  Value* const value = state_->find_now(key);
   const auto* const hash = value == nullptr ? nullptr : std::get_if<Hash>(&value->data);
   const auto found = hash == nullptr ? Hash::const_iterator() : hash->find(name);
   return hash == nullptr || found == hash->end() ? std::nullopt
@@ -158,7 +158,7 @@ std::optional<std::string_view> Server::field(std::string_view key, std::string_
 }
 
 std::vector<Server::Ranked> Server::ranked(std::string_view key) {
-  Value* const value = state_->store.find(key);
+  Value* const value = state_->find_now(key);
   const auto* const set = value == nullptr ? nullptr : std::get_if<SortedSet>(&value->data);
   std::vector<Ranked> all;
   if (set != nullptr) {

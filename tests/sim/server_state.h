@@ -37,6 +37,12 @@ struct ServerState final : ScriptCommands {
 
   [[nodiscard]] std::int64_t time_us() const { return clock ? clock() : fixed_time_us; }
 
+  // The value at a key, as it stands now; null where there is none.
+  Value* find_now(std::string_view key) {
+    store.set_now_ms(time_us() / 1000);
+    return store.find(key);
+  }
+
   Session* session(int id);
   // Forgets a connection.
   void drop(int id);

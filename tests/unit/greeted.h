@@ -51,12 +51,16 @@ class Greeted : public testing::Test {
  protected:
   Greeted() {
     node_.start(engine_, now_);
+    greet("5");
+    link_.sent.clear();
+  }
+
+  void greet(const std::string& connection) {
     node_.on_timer(now_);
     node_.on_link_open(now_);
-    answer("%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:5\r\n");
+    answer("%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:" + connection + "\r\n");
     answer(">3\r\n$9\r\nsubscribe\r\n" + bulk(me_.inbox()) + ":1\r\n");
     answer("+OK\r\n" + bulk("run_id:r\r\n") + bulk("") + "*2\r\n$3\r\n100\r\n$1\r\n0\r\n");
-    link_.sent.clear();
   }
 
   static std::string bulk(const std::string& text) {

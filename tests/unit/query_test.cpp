@@ -8,13 +8,16 @@
 
 #include "base/packing.h"
 #include "primitive/guard.h"
+#include "primitive/latch.h"
+#include "primitive/limit.h"
 #include "primitive/queries.h"
 #include "unit/greeted.h"
 
 namespace belay {
 namespace {
 
-// When the engine was greeted, a second on its clock, the server's showed a hundred.
+// Whenever the engine was greeted the server's clock showed a hundred seconds; the first time a
+// second had passed on its own.
 class Queries : public Greeted {
  protected:
   void force(std::int64_t tag) {
@@ -31,7 +34,19 @@ class Queries : public Greeted {
 
   void answer_late(Micros server_time) { answer(bulk(Packer().u8(4).number(server_time).take())); }
 
+  // Connects anew; `killed` is what the server answers to CLIENT KILL of the old connection.
+  void cut(const std::string& killed) {
+    node_.on_link_closed(Status(BELAY_UNAVAILABLE, "cut"), now_);
+    now_ += kSecond;
+    greet("6");
+    sent();
+    answer(killed);
+  }
+
   static std::string packed(std::int64_t number) { return Packer().number(number).take(); }
+
+  const HeldPrimitive semaphore_{Kind::kSemaphore, me_};
+  const LatchPrimitive latch_{me_, kSecond};
 };
 
 TEST_F(Queries, SayUntilWhenTheyMayTakePlace) {
@@ -106,6 +121,39 @@ TEST_F(Queries, AreInDoubtAlsoWhereTheyCannotTakePlaceAnyMore) {
   advance(config_.request_timeout + kSecond);
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_EQ(events_.events[0].in_doubt, kMillisecond);
+}
+
+TEST_F(Queries, ThatOverwriteAreNotSentAgainWhereTheyMayComeLate) {
+  ASSERT_TRUE(engine_.query(1, limit_query(semaphore_, "s", 3), now_).ok());
+  cut("-NOPERM this user has no permissions\r\n");
+  EXPECT_EQ(sent().size(), 0U);
+  advance(config_.request_timeout - kSecond);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].status.code, BELAY_UNAVAILABLE);
+  EXPECT_EQ(events_.events[0].in_doubt, 25 * kMillisecond + 1);
+}
+
+TEST_F(Queries, ThatOverwriteAreSentAgainWhereTheyCannotComeLate) {
+  ASSERT_TRUE(engine_.query(1, limit_query(semaphore_, "s", 3), now_).ok());
+  cut(":1\r\n");
+  ASSERT_EQ(sent().size(), 1U);
+  answer(bulk(Packer().u8(1).number(102 * kSecond).number(3).number(0).take()));
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_TRUE(events_.events[0].status.ok());
+}
+
+TEST_F(Queries, ThatAreRefusedAreInDoubtWhereTheyMayComeLate) {
+  const std::string missing = bulk(Packer().u8(2).number(102 * kSecond).number(0).number(0).take());
+  for (const bool killed : {true, false}) {
+    events_.events.clear();
+    ASSERT_TRUE(engine_.query(1, latch_count_down_query(latch_, "l", {1}, 1), now_).ok());
+    cut(killed ? ":1\r\n" : "-NOPERM this user has no permissions\r\n");
+    ASSERT_EQ(sent().size(), 1U);
+    answer(missing);
+    ASSERT_EQ(events_.events.size(), 1U);
+    EXPECT_EQ(events_.events[0].status.code, BELAY_NOT_FOUND);
+    EXPECT_EQ(events_.events[0].in_doubt > 0, !killed);
+  }
 }
 
 }  // namespace
