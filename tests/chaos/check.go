@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"sort"
+	"strconv"
+	"strings"
 )
 
 const (
@@ -45,6 +47,7 @@ type Hold struct {
 	joins          bool  // somebody of its tenure may have been in when it asked
 }
 
+// A hold of several names is one Hold for each.
 type holdKey struct {
 	worker int
 	id     int64
@@ -56,13 +59,24 @@ type call struct {
 	returned *Event
 }
 
+func (asked *call) asksFor(name string) bool {
+	for _, asksFor := range asked.names() {
+		if asksFor == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (asked *call) names() []string { return strings.Split(asked.event.Fields["name"], ",") }
+
 // A limitChange is when a semaphore's limit was changed, at some moment between the two.
 type limitChange struct{ from, to, limit int64 }
 
 // A checker reads a record once, and collects what it finds wrong.
 type checker struct {
 	record     *Record
-	holds      map[holdKey]*Hold
+	holds      map[holdKey][]*Hold
 	acquires   map[[2]int64]*call // by worker and id
 	cancelled  map[[2]int64]bool
 	writes     map[string]*Event // calls, by the write's id
@@ -75,7 +89,7 @@ type checker struct {
 
 // Check holds a history against the promises of locks, semaphores and latches, and of the resources that the locks' fences guard.
 func Check(record *Record) []Violation {
-	c := &checker{record: record, holds: map[holdKey]*Hold{}, acquires: map[[2]int64]*call{}, cancelled: map[[2]int64]bool{},
+	c := &checker{record: record, holds: map[holdKey][]*Hold{}, acquires: map[[2]int64]*call{}, cancelled: map[[2]int64]bool{},
 		writes: map[string]*Event{}, outcomes: map[string]*Event{}, limits: map[string][]limitChange{}}
 	for i := range record.Events {
 		c.readAcquire(&record.Events[i])
@@ -125,15 +139,23 @@ func (c *checker) readAcquire(event *Event) {
 }
 
 func (c *checker) read(event *Event) {
-	hold := c.holds[holdKey{event.Worker, event.number("id")}]
+	holds := c.holds[holdKey{event.Worker, event.number("id")}]
 	switch {
 	case event.is("call", "write"):
 		c.writes[event.Fields["id"]] = event
 	case event.is("return", "write"):
 		c.outcomes[event.Fields["id"]] = event
 	case event.Noun != "hold" && event.Noun != "release" && event.Noun != "downgrade":
-	case hold == nil:
+	case len(holds) == 0:
 		c.violation(event.At, "worker %d: '%s' of a hold that was never granted", event.Worker, event.Text)
+	}
+	for _, hold := range holds {
+		c.readOfHold(event, hold)
+	}
+}
+
+func (c *checker) readOfHold(event *Event, hold *Hold) {
+	switch {
 	case event.is("sample", "hold"):
 		c.readSample(event, hold)
 	case event.is("told", "hold"):
@@ -169,12 +191,24 @@ func (c *checker) readAcquired(event *Event, asked *call) {
 		}
 		return
 	}
-	hold := &Hold{Worker: event.Worker, Owner: int(asked.event.number("owner")), ID: event.number("hold"), Fence: event.number("fence"),
-		Name: asked.event.Fields["name"], Group: asked.event.Fields["group"], Permits: 1, Limit: asked.event.number("limit"),
+	names, fences := asked.names(), strings.Split(event.Fields["fence"], ",")
+	key := holdKey{event.Worker, event.number("hold")}
+	if key.id <= 0 || c.holds[key] != nil || len(fences) != len(names) {
+		c.violation(event.At, "worker %d: '%s' has no proper id, or not a fence for each name", event.Worker, event.Text)
+		return
+	}
+	for i, name := range names {
+		fence, _ := strconv.ParseInt(fences[i], 10, 64)
+		c.holds[key] = append(c.holds[key], c.grantedHold(event, asked, name, fence))
+	}
+}
+
+func (c *checker) grantedHold(event *Event, asked *call, name string, fence int64) *Hold {
+	hold := &Hold{Worker: event.Worker, Owner: int(asked.event.number("owner")), ID: event.number("hold"), Fence: fence,
+		Name: name, Group: asked.event.Fields["group"], Permits: 1, Limit: asked.event.number("limit"),
 		LeaseMs: asked.event.number("lease"), DelayMs: asked.event.number("delay"), Call: asked.event.At, Return: event.At}
-	key := holdKey{hold.Worker, hold.ID}
-	if hold.ID <= 0 || hold.Fence <= 0 || c.holds[key] != nil {
-		c.violation(event.At, "%v has no proper id or fence", hold)
+	if fence <= 0 {
+		c.violation(event.At, "%v has no proper fence", hold)
 	}
 	if hold.Limit != 0 {
 		hold.Permits = event.number("permits")
@@ -183,7 +217,7 @@ func (c *checker) readAcquired(event *Event, asked *call) {
 			c.violation(event.At, "%v asked for %d permits", hold, wanted)
 		}
 	}
-	c.holds[key] = hold
+	return hold
 }
 
 func (c *checker) readSample(event *Event, hold *Hold) {
@@ -281,8 +315,8 @@ func (c *checker) checkAnswers() {
 			c.violation(asked.event.At, "worker %d: acquire %d never completed", key[0], key[1])
 		}
 	}
-	for _, hold := range c.holds {
-		if hold.ReleaseStatus == "LOST" && hold.Lost == 0 && c.record.Ended[hold.Worker] {
+	for key, holds := range c.holds {
+		if hold := holds[0]; hold.ReleaseStatus == "LOST" && hold.Lost == 0 && c.record.Ended[key.worker] {
 			c.violation(hold.ReleaseCall, "%v: its release answered LOST, but no LOST was told", hold)
 		}
 	}
@@ -290,20 +324,11 @@ func (c *checker) checkAnswers() {
 
 func (c *checker) byName() map[string][]*Hold {
 	names := map[string][]*Hold{}
-	for _, hold := range c.holds {
-		hold.end = hold.Call
-		if hold.Vouched > hold.end {
-			hold.end = hold.Vouched
+	for _, parts := range c.holds {
+		for _, hold := range parts {
+			hold.end = c.endOf(hold)
+			names[hold.Name] = append(names[hold.Name], hold)
 		}
-		for _, ended := range []int64{hold.ReleaseCall, hold.Lost, hold.SampledLost} {
-			if ended != 0 && ended < hold.end {
-				hold.end = ended
-			}
-		}
-		if c.isDelayed(hold) {
-			hold.end = hold.Vouched + hold.DelayMs*millisecond
-		}
-		names[hold.Name] = append(names[hold.Name], hold)
 	}
 	for _, holds := range names {
 		sort.Slice(holds, func(i, j int) bool {
@@ -318,6 +343,23 @@ func (c *checker) byName() map[string][]*Hold {
 		}
 	}
 	return names
+}
+
+// endOf: the moment from which nobody counts on a hold any more.
+func (c *checker) endOf(hold *Hold) int64 {
+	if c.isDelayed(hold) {
+		return hold.Vouched + hold.DelayMs*millisecond
+	}
+	end := hold.Call
+	if hold.Vouched > end {
+		end = hold.Vouched
+	}
+	for _, ended := range []int64{hold.ReleaseCall, hold.Lost, hold.SampledLost} {
+		if ended != 0 && ended < end {
+			end = ended
+		}
+	}
+	return end
 }
 
 // isDelayed: a hold that was lost, or never released, keeps the others out for its lock-delay, as long as the server remembers it.
@@ -351,7 +393,7 @@ func joins(hold *Hold, holds []*Hold) bool {
 func (c *checker) joinsInDoubt(hold *Hold) bool {
 	for key, asked := range c.acquires {
 		own := asked.returned != nil && int(key[0]) == hold.Worker && asked.returned.number("hold") == hold.ID
-		same := asked.event.Fields["name"] == hold.Name && asked.event.Fields["group"] == hold.Group
+		same := asked.asksFor(hold.Name) && asked.event.Fields["group"] == hold.Group
 		if own || !same || asked.event.At >= hold.Return {
 			continue
 		}
@@ -494,8 +536,9 @@ func (c *checker) checkWrites() {
 }
 
 func (c *checker) checkRefused(asked, outcome *Event) {
-	hold := c.holds[holdKey{asked.Worker, asked.number("hold")}]
-	if hold != nil && !hold.outdated && outcome.At < hold.end {
-		c.violation(outcome.At, "write %s was refused although %v was vouched for", asked.Fields["id"], hold)
+	for _, hold := range c.holds[holdKey{asked.Worker, asked.number("hold")}] {
+		if hold.Name == asked.Fields["name"] && !hold.outdated && outcome.At < hold.end {
+			c.violation(outcome.At, "write %s was refused although %v was vouched for", asked.Fields["id"], hold)
+		}
 	}
 }

@@ -60,6 +60,14 @@ const held = `
 	20 2 1 call acquire id=1 name=a owner=1 wait=-1 cancel=-1
 `
 
+// Worker 1 holds 'a' and 'b' at once from 10 on, under fences of their own, vouched for until 1010, and worker 2 asks for 'b' at 20.
+const heldTwo = `
+	5 1 1 call acquire id=1 name=a,b owner=1 wait=-1 cancel=-1
+	10 1 1 return acquire id=1 status=OK hold=1 fence=100000,200000
+	10 1 1 sample hold id=1 remaining=1000 state=1
+	20 2 1 call acquire id=1 name=b owner=1 wait=-1 cancel=-1
+`
+
 // Worker 1 reads 'a' under fence 100000 from 10 on, vouched for until 1010; worker 2 wants to read it at 20, worker 3 to write it at 21.
 const reading = `
 	5 1 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
@@ -119,6 +127,20 @@ const limited = `
 var living = strings.Replace(set, "n=2", "n=2 ttl=500", 1)
 
 var allowed = map[string]string{
+	"two names at once, and one of them after": heldTwo + `
+			50 1 1 call release id=1
+			51 2 1 return acquire id=1 status=OK hold=1 fence=200001
+			52 1 1 return release id=1 status=OK
+			60 2 1 call release id=1
+			61 2 1 return release id=1 status=OK`,
+	"a write to one of two names": heldTwo + `
+			30 1 1 call write id=w to=redis name=b hold=1 fence=200000
+			31 1 1 return write id=w outcome=accepted
+			took redis b 200000 w
+			counted redis b 1
+			50 1 1 call release id=1
+			51 2 1 return acquire id=1 status=OK hold=1 fence=200001
+			52 1 1 return release id=1 status=OK`,
 	"one after the other": held + `
 			50 1 1 call release id=1
 			51 2 1 return acquire id=1 status=OK hold=1 fence=100001
@@ -471,6 +493,22 @@ const granted, latched, two = "cannot have been granted", "cannot have been as i
 			30 2 1 return acquire id=1 status=OK hold=1 fence=100001`
 
 var forbidden = map[string]struct{ history, violation string }{
+	"one of two names that somebody else has": {heldTwo + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=200001
+			50 1 1 call release id=1
+			51 1 1 return release id=1 status=OK`, granted},
+	"the fence of another of its names": {heldTwo + `
+			50 1 1 call release id=1
+			51 2 1 return acquire id=1 status=OK hold=1 fence=100001
+			52 1 1 return release id=1 status=OK`, granted},
+	"two names and one fence": {`
+			5 1 1 call acquire id=1 name=a,b owner=1 wait=-1 cancel=-1
+			10 1 1 return acquire id=1 status=OK hold=1 fence=100000`, "not a fence for each name"},
+	"a write that is refused to who holds two names": {heldTwo + `
+			30 1 1 call write id=w to=redis name=b hold=1 fence=200000
+			31 1 1 return write id=w outcome=refused
+			50 1 1 call release id=1
+			51 1 1 return release id=1 status=OK`, "was refused although"},
 	"two holders": {held + two + `
 			50 1 1 call release id=1
 			51 1 1 return release id=1 status=OK`, granted},

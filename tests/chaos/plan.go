@@ -16,6 +16,7 @@ type Plan struct {
 	lossy           bool // faults may lose the server's data
 	workers, actors int
 	names           int
+	sets            bool  // several of which are taken at once
 	modes           bool  // locks are shared by readers and identities, too
 	permits         int64 // a semaphore's, beside the locks; 0: there is none
 	limits          bool  // and their number changes
@@ -59,6 +60,10 @@ func newPlan(seed int64) Plan {
 	if random.Intn(3) == 0 {
 		plan.delay = 100 + random.Int63n(500)
 	}
+	plan.sets = random.Intn(2) == 0
+	if plan.sets {
+		plan.names = 3
+	}
 	return plan
 }
 
@@ -69,8 +74,8 @@ func (plan Plan) String() string {
 			faults = append(faults, fault.name)
 		}
 	}
-	return fmt.Sprintf("seed %d: %s (append-only file: %v), %d workers of %d actors, %d names (shared: %v, lock-delay %d ms),"+
+	return fmt.Sprintf("seed %d: %s (append-only file: %v), %d workers of %d actors, %d names (several at once: %v, shared: %v, lock-delay %d ms),"+
 		" %d permits (changing: %v), latch: %v (with a time to live: %v), watchdog's lease %d ms, faults for %v: %s",
-		plan.seed, plan.program, plan.aof, plan.workers, plan.actors, plan.names, plan.modes, plan.delay,
+		plan.seed, plan.program, plan.aof, plan.workers, plan.actors, plan.names, plan.sets, plan.modes, plan.delay,
 		plan.permits, plan.limits, plan.latch, plan.ttl, plan.watchdog, plan.duration, strings.Join(faults, ", "))
 }

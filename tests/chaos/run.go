@@ -82,7 +82,7 @@ func (run *Run) startWorker(slot int) {
 	arguments := append([]string{
 		"url=redis://" + run.proxies[slot].address(), "table=" + run.table(), "prefix=" + run.prefix(),
 		fmt.Sprintf("port=%d", run.resource.port), fmt.Sprintf("worker=%d", worker.number),
-		fmt.Sprintf("seed=%d", run.plan.seed*100%1000000+int64(worker.number)), fmt.Sprintf("names=%d", run.plan.names),
+		fmt.Sprintf("seed=%d", run.plan.seed*100%1000000+int64(worker.number)), fmt.Sprintf("names=%d", run.plan.names), fmt.Sprintf("sets=%d", oneIf(run.plan.sets)),
 		fmt.Sprintf("actors=%d", run.plan.actors), fmt.Sprintf("watchdog=%d", run.plan.watchdog),
 		fmt.Sprintf("modes=%d", oneIf(run.plan.modes)), fmt.Sprintf("permits=%d", run.plan.permits),
 		fmt.Sprintf("delay=%d", run.plan.delay), fmt.Sprintf("limits=%d", oneIf(run.plan.limits)),

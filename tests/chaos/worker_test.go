@@ -22,7 +22,11 @@ func until(t *testing.T, plan Plan, seen func(*Record, []Violation) bool) {
 	}
 	defer resource.kill()
 	for seed := int64(1); seed <= tries; seed++ {
-		plan.seed, plan.program, plan.workers, plan.actors, plan.names, plan.watchdog = seed, "redis-server", 3, 1, 1, 1000
+		plan.seed, plan.program, plan.workers, plan.actors, plan.watchdog = seed, "redis-server", 3, 1, 1000
+		plan.names = 1
+		if plan.sets {
+			plan.names = 3
+		}
 		run, err := newRun(plan, binary, t.TempDir(), resource)
 		if err != nil {
 			t.Fatal(err)
@@ -84,6 +88,11 @@ func TestALockThatLocksNobodyOutIsNoticed(t *testing.T) {
 func TestSoAreASharedLockASemaphoreAndALatchThatAreNotCommon(t *testing.T) {
 	plan := Plan{modes: true, permits: 2, latch: true, flags: []string{"apart=1"}}
 	until(t, plan, says("'a' cannot have been granted", "'s' cannot have been granted", "latch 'l' cannot have been"))
+}
+
+func TestSeveralNamesThatAreNotCommonAreNoticed(t *testing.T) {
+	until(t, Plan{sets: true, flags: []string{"apart=1"}},
+		says("'a' cannot have been granted", "'b' cannot have been granted", "'c' cannot have been granted"))
 }
 
 func TestWritersWhoOnlyReadAreNoticed(t *testing.T) {

@@ -5,13 +5,13 @@
 // thread takes the client's events. Ends in order on SIGTERM.
 //
 // chaos_worker KEY=VALUE... with url, port and prefix (of the counter's server), table, worker,
-//   seed, names, actors, watchdog, modes (1: also as readers and identities), delay (lock-delay),
-//   permits (of a semaphore; 0: none), limits (1: and changes their number), latch (1: also a
-//   latch), ttl (1: some with a time to live), and to see that the checks notice: liar (goes on
-//   with a hold that it was told is lost), unfenced (the resources take any fence), apart (locks
-//   nobody else out), reading (reads where it says that it writes), twice (counts down twice and
-//   says once), silent (downgrades, and changes limits, without a word), careless (does without
-//   the lock-delay and the time to live that it tells).
+//   seed, names, sets (1: also several at once), actors, watchdog, modes (1: also as readers and
+//   identities), delay (lock-delay), permits (of a semaphore; 0: none), limits (1: and changes
+//   their number), latch (1: also a latch), ttl (1: some with a time to live), and to see that the
+//   checks notice: liar (goes on with a hold that it was told is lost), unfenced (the resources
+//   take any fence), apart (locks nobody else out), reading (reads where it says that it writes),
+//   twice (counts down twice and says once), silent (downgrades, and changes limits, without a
+//   word), careless (does without the lock-delay and the time to live that it tells).
 // chaos_worker dump=TABLE prints what a table took.
 #include <belay/belay.h>
 #include <inttypes.h>
@@ -31,6 +31,7 @@ enum {
   kAsItIsSet = -1,  // a semaphore's limit
   kMaxActors = 8,
   kMaxDepth = 3,
+  kMaxNames = 3,
   kRequestTimeoutMs = 1000,
   kTagsPerActor = 1000000000,
   kWholeCount = 1000000000,  // opens any latch
@@ -53,7 +54,8 @@ typedef struct {
 } Actor;
 
 typedef struct {
-  const char* name;
+  const char* names[kMaxNames];
+  int count;
   const char* group;       // of a lock: "" alone, kReaders, else an identity
   int64_t permits, limit;  // of a semaphore; 0 permits: all that are free; limit 0: it is a lock;
                            // kAsItIsSet
@@ -101,13 +103,20 @@ static int64_t below(Actor* actor, int64_t limit) {
 
 static void record_acquired(int actor, int64_t tag, int64_t status, const belay_event* event) {
   const int64_t hold = event == NULL ? 0 : belay_event_hold(event);
-  const int64_t fence = hold > 0 ? belay_event_fence(event, 0) : 0;
+  char fences[64] = "0";
+  for (int i = 0, size = 0; i < kMaxNames && hold > 0; ++i) {
+    const int64_t fence = belay_event_fence(event, i);
+    if (fence > 0) {
+      size += snprintf(fences + size, sizeof fences - (size_t)size, "%s%" PRId64, i == 0 ? "" : ",",
+                       fence);
+    }
+  }
   const int64_t permits = hold > 0 ? belay_event_permits(event) : 0;
   const int64_t in_doubt = event == NULL ? 0 : belay_event_in_doubt_ms(event);
   record(now_ns(), actor,
-         "return acquire id=%" PRId64 " status=%s hold=%" PRId64 " fence=%" PRId64
-         " permits=%" PRId64 " in_doubt=%" PRId64 " said=%s",
-         tag, belay_status_name((int32_t)status), hold, fence, permits, in_doubt,
+         "return acquire id=%" PRId64 " status=%s hold=%" PRId64 " fence=%s permits=%" PRId64
+         " in_doubt=%" PRId64 " said=%s",
+         tag, belay_status_name((int32_t)status), hold, fences, permits, in_doubt,
          event == NULL ? "" : belay_event_message(event));
 }
 
@@ -140,10 +149,12 @@ static int64_t new_tag(Actor* actor) {
 
 static belay_request* request_of(const Ask* ask) {
   belay_request* request = belay_request_new(ask->limit != 0 ? BELAY_SEMAPHORE : BELAY_LOCK);
-  if (strcmp(ask->group, kReaders) == 0 || number_of("reading") != 0) {
-    belay_request_add_shared_name(request, ask->name, -1);
-  } else {
-    belay_request_add_name(request, ask->name, -1);
+  for (int i = 0; i < ask->count; ++i) {
+    if (strcmp(ask->group, kReaders) == 0 || number_of("reading") != 0) {
+      belay_request_add_shared_name(request, ask->names[i], -1);
+    } else {
+      belay_request_add_name(request, ask->names[i], -1);
+    }
   }
   if (ask->limit != 0) {
     belay_request_set_permits(request, ask->permits, ask->limit > 0 ? ask->limit : 0);
@@ -162,10 +173,11 @@ static int64_t acquire(Actor* actor, const Ask* ask) {
   belay_request* request = request_of(ask);
   const int64_t tag = new_tag(actor);
   record(now_ns(), actor->number,
-         "call acquire id=%" PRId64 " name=%s group=%s permits=%" PRId64 " limit=%" PRId64
+         "call acquire id=%" PRId64 " name=%s%s%s%s%s group=%s permits=%" PRId64 " limit=%" PRId64
          " owner=%" PRId64 " lease=%" PRId64 " delay=%d wait=%" PRId64 " cancel=%" PRId64,
-         tag, ask->name, ask->group, ask->permits, ask->limit, ask->owner, ask->lease_ms,
-         number_of("delay"), ask->wait_ms, ask->cancel_ms);
+         tag, ask->names[0], ask->count > 1 ? "," : "", ask->count > 1 ? ask->names[1] : "",
+         ask->count > 2 ? "," : "", ask->count > 2 ? ask->names[2] : "", ask->group, ask->permits,
+         ask->limit, ask->owner, ask->lease_ms, number_of("delay"), ask->wait_ms, ask->cancel_ms);
   int64_t hold = 0;
   if (ask->cancel_ms >= 0) {
     hold = submit(actor, tag, request, ask);
@@ -201,10 +213,11 @@ static void write_once(Actor* actor, const Ask* ask, int64_t hold) {
   const bool redis = below(actor, 3) != 0;
   char id[64];
   snprintf(id, sizeof id, "%d.%d.%" PRId64, number_of("worker"), actor->number, ++actor->last_tag);
-  const Write write = {ask->name, belay_hold_fence(client, hold, 0), id,
+  const int at = (int)below(actor, ask->count);
+  const Write write = {ask->names[at], belay_hold_fence(client, hold, at), id,
                        number_of("unfenced") == 0};
   record(now_ns(), actor->number, "call write id=%s to=%s name=%s hold=%" PRId64 " fence=%" PRId64,
-         id, redis ? "redis" : "sqlite", ask->name, hold, write.fence);
+         id, redis ? "redis" : "sqlite", write.name, hold, write.fence);
   const Outcome outcome =
       redis ? write_redis(actor->resources, &write) : write_sqlite(actor->resources, &write);
   record(now_ns(), actor->number, "return write id=%s outcome=%s", id, kOutcomes[outcome]);
@@ -272,7 +285,8 @@ static void work(Actor* actor, const Ask* ask, int64_t hold, int depth) {
     return;
   }
   const bool writes = ask->group[0] == '\0' && ask->limit == 0;
-  if (number_of("modes") != 0 && writes && depth == 1 && held && below(actor, 4) == 0) {
+  if (number_of("modes") != 0 && writes && ask->count == 1 && depth == 1 && held &&
+      below(actor, 4) == 0) {
     downgrade(actor, hold);
     held = sample(actor, hold);
   }
@@ -428,13 +442,21 @@ static void change_limit(Actor* actor, int64_t limit) {
 // ---- Threads
 
 static void draw_what(Actor* actor, Ask* ask) {
-  static const char* const kNames[] = {"a", "b", "c"};
+  static const char* const kNames[kMaxNames] = {"a", "b", "c"};
   static const char* const kGroups[] = {"", "", "", "", "r", "r", "r", "r", "ix", "iy"};
-  ask->name = kNames[below(actor, number_of("names"))];
+  const int names = number_of("names");
+  const int64_t first = below(actor, names);
+  ask->count =
+      number_of("sets") != 0 && below(actor, 2) == 0 ? 2 + (int)below(actor, names - 1) : 1;
+  const int64_t step = 1 + below(actor, 2);  // in either direction
+  for (int i = 0; i < ask->count; ++i) {
+    ask->names[i] = kNames[(first + i * step) % names];
+  }
   ask->group = "";
   const int limit = number_of("permits");
   if (limit > 0 && below(actor, 3) == 0) {
-    ask->name = kSemaphore;
+    ask->names[0] = kSemaphore;
+    ask->count = 1;
     ask->limit = number_of("limits") != 0 ? kAsItIsSet : limit;
     ask->permits = below(actor, limit + 1);
     return;
