@@ -123,6 +123,12 @@ MUTATIONS = [
              " and limit ~= hand.joint.limit then\n"
              "    return struct.pack('<Bdd', LIMIT, ts, hand.joint.limit)\n  end\n"
              "  local member = hand.joint and hand.members.find(who)"),
+    Mutation("a-fenced-write-is-not-repeated", "lib/primitive/guard.cpp",
+             "return Effect::kOnce;",
+             "return OFF(\"a-fenced-write-is-not-repeated\") ? Effect::kIdempotent : Effect::kOnce;"),
+    Mutation("an-older-fence-writes-nothing", "lib/scripts/guard.lua",
+             "if fence < newest then",
+             "if fence < newest and not OFF('an-older-fence-writes-nothing') then"),
     Mutation("a-loss-begins-the-lock-delay", "lib/engine/claims.cpp",
              "    leaving.lost = now < claim.delay_until;",
              "    leaving.lost = now < claim.delay_until && !OFF(\"a-loss-begins-the-lock-delay\");"),

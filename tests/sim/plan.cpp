@@ -28,6 +28,7 @@ class Planner {
     }
     plan.latch = on(25);
     plan.limits = on(50);
+    plan.writes = on(25);
     return plan;
   }
 

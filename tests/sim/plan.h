@@ -31,6 +31,7 @@ struct Plan {
   std::int64_t identities = 15;  // the same
   bool semaphore = false;        // one of the names is one
   bool limits = false;           // whose limit is changed
+  bool writes = false;           // holders write under their fence
   bool latch = false;            // users set, count down and await one, too
   bool sets = false;             // there are three names, of which some users take several at once
   bool slots_apart = false;      // and these in a command for each slot

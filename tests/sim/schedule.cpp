@@ -17,6 +17,7 @@
 #include "sim/rounds.h"
 #include "sim/service.h"
 #include "sim/world.h"
+#include "sim/writes.h"
 
 namespace belay::sim {
 
@@ -91,17 +92,20 @@ class Schedule {
         limits_(world_, plan_.faults, kSemaphore),
         checks_(world_, plan_.faults, custody_, limits_),
         rounds_(world_, plan_.faults, kLatch),
+        writes_(world_, plan_.faults),
         service_(world_, {plan_.lease, plan_.timeout, plan_.longest_delay, plan_.turn}) {
     world_.set_verbose(verbose);
     world_.set_onlooker({[this] {
                            limits_.before_script();
                            custody_.before_script();
                            rounds_.before_script();
+                           writes_.before_script();
                          },
                          [this](int process, Server::Args argv) {
                            limits_.after_script(process);
                            custody_.after_script(process, argv);
                            rounds_.after_script(argv);
+                           writes_.after_script();
                            checks_.after_script(argv);
                          }});
     if (plan_.steady) {
@@ -124,6 +128,9 @@ class Schedule {
     }
     for (const std::string& name : names_) {
       custody_.watch(name);
+      if (plan_.writes) {
+        writes_.watch(name);
+      }
     }
     for (std::int64_t i = 0; i < plan_.processes; ++i) {
       add_process(plan_.start_at);
@@ -255,6 +262,9 @@ class Schedule {
     request.max_hold = world_.chance(10) ? world_.span(100 * kMillisecond, 2 * kSecond) : 0;
     const std::int64_t kind = world_.random().between(1, 100);
     const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, 800 * kMillisecond) : kNever;
+    if (user.name == kSemaphore && wait == 0 && world_.chance(50)) {
+      request.want.permits = 0;  // all that are free
+    }
     const std::int64_t tag = ++last_tag_;
     world_.trace("user of process " + std::to_string(user.process->number()) + " acquires " +
                  words(request, wait) + ", tag " + std::to_string(tag));
@@ -420,6 +430,9 @@ class Schedule {
     const std::int64_t drawn = world_.random().between(1, 100);
     const std::int64_t dice = world_.decide() ? drawn : 100;
     const std::int64_t hold = user.holds.back();
+    if (plan_.writes && world_.chance(50) && world_.decide()) {
+      write(user, hold);
+    }
     if (!draining_ && dice <= 10 && user.owner != 0 && user.name != kSemaphore) {
       acquire(user);  // re-enters
     } else if (dice <= 18) {
@@ -435,6 +448,23 @@ class Schedule {
     } else {
       release(user, hold);
     }
+  }
+
+  // Under the fence of its first name; goes on meanwhile.
+  void write(const User& user, std::int64_t hold) {
+    const std::int64_t tag = ++last_tag_;
+    Process& process = *user.process;
+    const std::int64_t fence = grants_.at({process.number(), hold}).fence;
+    world_.trace("process " + std::to_string(process.number()) + " writes for '" + user.name +
+                 "' under fence " + std::to_string(fence) + ", tag " + std::to_string(tag));
+    process.call([&](Engine& engine, Micros now) {
+      checks_.accepted(process, tag);
+      auto query = fenced_write_query("belay:", writes_.ask(process, tag, user.name, fence));
+      if (!engine.query(tag, std::move(query), now).ok()) {
+        checks_.refused(process, tag);
+      }
+    });
+    haunts(process);
   }
 
   void ask_about(User& user, std::int64_t hold, bool extends) {
@@ -513,6 +543,7 @@ class Schedule {
     }
     checks_.on_event(process, event);
     rounds_.on_event(process, event);
+    writes_.on_event(process, event);
     limits_.on_event(process, event);
     if (plan_.steady && (event.kind == BELAY_EVENT_LOST || event.kind == BELAY_EVENT_AT_RISK)) {
       lost_in_calm(process, event);
@@ -534,7 +565,7 @@ class Schedule {
         user->tag = 0;
         if (event.hold != 0 && event.status.ok()) {
           user->holds.push_back(event.hold);
-          grants_[{process.number(), event.hold}] = {world_.now(), user->timed};
+          grants_[{process.number(), event.hold}] = {world_.now(), event.fence, user->timed};
         }
         const bool lingers = event.status.ok() && world_.chance(20);
         act_in(*user, lingers ? world_.span(plan_.hold.low, plan_.longest_hold) : in(plan_.hold));
@@ -767,6 +798,7 @@ class Schedule {
 
   struct Grant {
     Micros at = 0;
+    std::int64_t fence = 0;
     bool timed = false;  // its time may be up
   };
 
@@ -777,6 +809,7 @@ class Schedule {
   Limits limits_;
   Checks checks_;
   Rounds rounds_;
+  Writes writes_;
   Service service_;
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<Process>> processes_;

@@ -169,6 +169,12 @@ std::vector<Server::Ranked> Server::ranked(std::string_view key) {
   return all;
 }
 
+std::span<const std::string> Server::elements(std::string_view key) {
+  Value* const value = state_->find_now(key);
+  const auto* const list = value == nullptr ? nullptr : std::get_if<List>(&value->data);
+  return list == nullptr ? std::span<const std::string>() : std::span<const std::string>(*list);
+}
+
 void Server::copy_data() {
   state_->replica = state_->store;
 }

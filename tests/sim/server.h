@@ -67,7 +67,8 @@ class Server {
   void fail_over();
   [[nodiscard]] const std::string& run_id() const;
 
-  // What stands at a key, without a command: a string, a sorted set in its order.
+  // What stands at a key, without a command: a string, a field of a hash, a sorted set or a list in
+  // its order.
   struct Ranked {
     std::string member;
     double score;
@@ -76,6 +77,7 @@ class Server {
   [[nodiscard]] std::optional<std::string_view> text(std::string_view key);
   [[nodiscard]] std::optional<std::string_view> field(std::string_view key, std::string_view name);
   [[nodiscard]] std::vector<Ranked> ranked(std::string_view key);
+  [[nodiscard]] std::span<const std::string> elements(std::string_view key);
 
   // Commands run so far, those inside of scripts not counted.
   [[nodiscard]] std::uint64_t commands() const;
