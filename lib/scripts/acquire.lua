@@ -30,10 +30,6 @@ local ts = now()
 if ts > not_after then
   return struct.pack('<Bd', LATE, ts)
 end
-local problem = unreadable(record, KEYS[1], kind)
-if problem then
-  return problem
-end
 
 -- Alone in it: nobody else has it beside us.
 local alone = kind == LOCK and group == ''
@@ -43,6 +39,11 @@ if alone and not record and redis.call('EXISTS', KEYS[3]) == 0 then
 end
 
 -- Rarely
+
+local problem = unreadable(record, KEYS[1], kind)
+if problem then
+  return problem
+end
 
 local client, epoch = claim:sub(1, 22), claim:sub(23)
 local who = kind == SEMAPHORE and claim or client

@@ -1,7 +1,7 @@
 -- What the verbs of locks and semaphores share. When the library is built, each verb becomes the body of a function that
--- guarded() calls: this file up to the line `-- Rarely`, the verb up to its own, then the rest of both. What is above is made
--- at every call, so that a free lock is taken and freed without making the rest. Every verb reads whatever it may need before
--- it writes: an error changes nothing.
+-- guarded() calls: of this file what the verb needs above its line `-- Rarely` (paragraph by paragraph), the verb up to there,
+-- then the rest of both. Functions are made anew at every call: a free lock is taken and freed without making the rest. Every
+-- verb reads whatever it may need before it writes: an error changes nothing.
 --
 -- KEYS of one resource, in this order wherever a verb names them:
 --   1 record   who holds it: HEADER, then the holder's info text; where several hold it together: HEADER, JOINT, their group
@@ -18,11 +18,12 @@ local VERSION, LOCK, SEMAPHORE = 1, 1, 2
 -- holds, local waiters, the claim that handed it on and looks after it until the holder confirms or leaves, lock-delay. Of a
 -- holder that was lost, expires is 0, and the lock-delay the time until which nobody else gets it.
 local HEADER, HEADER_SIZE = '<BBBc30ddddHHc30d', 107
+local AFTER_CLAIM = '<ddddHHc30d' -- the rest of a header
 local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELAY_OFFSET = 2, 33, 49, 57, 69, 99
 -- permits in use, or how many members; limit (0: none, as they are a lock's)
 local JOINT, JOINT_SIZE = '<dd', 16
 -- Also in place of the claim where several hold it together. No claim begins with a zero.
-local NOBODY = ('\0'):rep(30)
+local NOBODY = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 -- epoch, grant lease, lock-delay, permits, limit, size of the group
 local ENTRY, ENTRY_SIZE = '<c8ddddH', 42
 -- epoch, fence, since, expires, lock-delay (both as in the record), permits, holds, local waiters
@@ -182,8 +183,6 @@ local function settle(key, record, inbox, ts)
     tell_settled(key, record, inbox, ts)
   end
 end
-
--- Rarely
 
 local function epoch_of(packed)
   return (struct.unpack('<d', packed))

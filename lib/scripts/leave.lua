@@ -14,49 +14,48 @@ local MOST = 256
 
 check_call(#ARGV >= 2 and #ARGV - 1 <= MOST and #KEYS >= (#ARGV - 1) * 5)
 local inbox = ARGV[#ARGV]
-local names, keys, taken = {}, {}, {}
+local claims, keys, taken = {}, {}, {}
+local plain = true
 for index = 1, #ARGV - 1 do
-  local at = (index - 1) * 5 + 1
-  check_call(#ARGV[index] == 40 and not taken[KEYS[at]])
-  local claim, highest, kind, lost = struct.unpack('<c30dBB', ARGV[index])
-  check_call(claim:byte() ~= 0 and sound(highest) and is_kind(kind))
-  names[index] = { at = at, claim = claim, highest = highest, kind = kind, lost = lost == 1 }
-  keys[index], taken[KEYS[at]] = KEYS[at], true
+  local key, request = KEYS[index * 5 - 4], ARGV[index]
+  check_call(#request == 40 and not taken[key])
+  local claim, highest, kind, is_lost = struct.unpack('<c30dBB', request)
+  check_call(claim:byte() ~= 0 and sound(highest) and (kind == LOCK or kind == SEMAPHORE))
+  claims[index], keys[index], taken[key] = claim, key, true
+  plain = plain and is_lost ~= 1
 end
 
-local plain = true
-local records = #keys > 1 and redis.call('MGET', unpack(keys)) or {}
-local unwaited = string.char(VERSION, LOCK, 0)
-for index, name in ipairs(names) do
-  local record, claim = records[index] or redis.call('GET', KEYS[name.at]), name.claim -- MGET passes over other types
-  name.record = record
-  name.plain = record and not name.lost and #record >= HEADER_SIZE and record:sub(1, 33) == unwaited .. claim
-    and is_record(record)
-  plain = plain and name.plain
+-- Whether it is ours alone, nobody waits and nobody looks after it.
+local function is_plain(record, claim)
+  if not record or #record < HEADER_SIZE then
+    return false
+  end
+  local version, kind, waits, holder, fence, since, last, until_, _, _, from, delay = struct.unpack(HEADER, record)
+  return version == VERSION and kind == LOCK and waits == 0 and holder == claim and from == NOBODY
+    and are_sound(fence, since, last, until_, delay)
+end
+
+local records = #keys > 1 and redis.call('MGET', unpack(keys)) or { redis.call('GET', keys[1]) }
+for index, claim in ipairs(claims) do
+  plain = plain and is_plain(records[index], claim)
 end
 local ts = now()
-
--- What is ours alone, nobody waits for and is deleted.
 local left = struct.pack('<Bdd', OK, ts, 0)
-local function freed(name)
-  tell_settled(KEYS[name.at], name.record, inbox, ts)
-  return left
-end
-
-local function leave_all(leave_one)
-  local replies = {}
-  for index, name in ipairs(names) do
-    replies[index] = leave_one(name)
-  end
-  return table.concat(replies)
-end
-
 if plain then
   redis.call('DEL', unpack(keys))
-  return leave_all(freed)
+  return left:rep(#keys)
 end
 
 -- Rarely
+
+local names = {}
+for index, claim in ipairs(claims) do
+  local _, highest, kind, is_lost = struct.unpack('<c30dBB', ARGV[index])
+  local name = { at = index * 5 - 4, claim = claim, highest = highest, kind = kind, lost = is_lost == 1 }
+  name.record = records[index] or redis.call('GET', KEYS[name.at]) -- MGET passes over other types
+  name.plain = not name.lost and is_plain(name.record, claim)
+  names[index] = name
+end
 
 -- Whatever cannot be read is found before anything is written.
 local above = {} -- the highest fence, by its key: names of one slot share it
@@ -137,10 +136,11 @@ local function leave(name)
   return struct.pack('<Bdd', ours and OK or NOT_OURS, ts, hand.lease or 0)
 end
 
-return leave_all(function(name)
+local replies = {}
+for index, name in ipairs(names) do
   if name.plain then
     redis.call('DEL', KEYS[name.at])
-    return freed(name)
   end
-  return leave(name)
-end)
+  replies[index] = name.plain and left or leave(name)
+end
+return table.concat(replies)

@@ -15,64 +15,64 @@ local MOST, PACKED_SIZE = 256, 98
 check_call(#ARGV >= 3 and #ARGV - 2 <= MOST and #KEYS >= (#ARGV - 2) * 5)
 local inbox, info = ARGV[1], ARGV[2]
 local ts = now()
-local above = {} -- the highest fence, by its key: names of one slot share it
-local taken = {}
-
-local function parse(at, request)
+local above, fence_keys = {}, {} -- the highest fence, by its key: names of one slot share it
+local names, taken, standing = {}, {}, {}
+local late, alone = false, true
+for index = 1, #ARGV - 2 do
+  local at, request = index * 5 - 4, ARGV[index + 2]
   check_call(#request >= PACKED_SIZE)
   local claim, lease, not_after, grant, ticket, highest, _, local_waiters, kind, delay, permits, limit =
     struct.unpack('<c30dddddBHBddd', request)
-  local name = { at = at, claim = claim, lease = lease, local_waiters = local_waiters, delay = delay, highest = highest,
-    late = ts > not_after, group = request:sub(PACKED_SIZE + 1) }
-  check_call(claim:byte() ~= 0 and sound((struct.unpack('<d', claim, 23))) and sound(lease) and sound(grant)
-    and sound(ticket) and sound(highest) and sound(delay) and kind == LOCK and permits == 1 and limit == 0
-    and #name.group <= LONGEST_GROUP and not taken[KEYS[at]])
-  taken[KEYS[at]] = true
-  return name
-end
-
-local names, late, alone, standing = {}, false, true, {}
-for index = 3, #ARGV do
-  local name = parse((index - 3) * 5 + 1, ARGV[index])
-  names[#names + 1] = name
-  late = late or name.late
-  alone = alone and name.group == ''
-  standing[#standing + 1] = KEYS[name.at]
-  standing[#standing + 1] = KEYS[name.at + 2]
+  local key, fence_key, group = KEYS[at], KEYS[at + 1], request:sub(PACKED_SIZE + 1)
+  check_call(claim:byte() ~= 0 and sound((struct.unpack('<d', claim, 23))) and are_sound(lease, grant, ticket, highest, delay)
+    and kind == LOCK and permits == 1 and limit == 0 and #group <= LONGEST_GROUP and not taken[key])
+  names[index] = { at = at, claim = claim, lease = lease, local_waiters = local_waiters, delay = delay, group = group }
+  taken[key] = true
+  late = late or ts > not_after
+  alone = alone and group == ''
+  standing[2 * index - 1], standing[2 * index] = key, KEYS[at + 2]
+  if not above[fence_key] then
+    fence_keys[#fence_keys + 1] = fence_key
+  end
+  above[fence_key] = math.max(above[fence_key] or 0, highest)
 end
 if late then
   return struct.pack('<Bd', LATE, ts)
 end
 
--- Takes names that nobody has or waits for, with as few commands as will do.
+-- Takes names that nobody has or waits for, with as few commands as will do. What one has in common with the name before it is
+-- packed once.
 local function take_free()
-  local keys = {}
-  for _, name in ipairs(names) do
-    local key = KEYS[name.at + 1]
-    if not above[key] then
-      keys[#keys + 1] = key
-    end
-    above[key] = math.max(above[key] or 0, name.highest)
-  end
-  local stored = redis.call('MGET', unpack(keys))
-  for index, key in ipairs(keys) do
+  local stored = redis.call('MGET', unpack(fence_keys))
+  for index, key in ipairs(fence_keys) do
     local text = stored[index] or redis.call('GET', key) -- which fails where the key holds something else
     above[key] = text and math.max(above[key], fence_in(key, text)) or above[key]
   end
-  local reply = { struct.pack('<Bd', GRANTED, ts) }
+  local replies = { struct.pack('<Bd', GRANTED, ts) }
+  local begin = string.char(VERSION, LOCK, 0)
+  local before, fence, reply, rest, stands = {}, nil, nil, nil, nil
   for index, name in ipairs(names) do
     local key = KEYS[name.at + 1]
-    name.fence = math.max(above[key] + 1, ts)
-    above[key] = name.fence + RANGE
-    reply[index + 1] = struct.pack('<ddB', name.fence, above[key], 0)
+    local its_fence = math.max(above[key] + 1, ts)
+    above[key] = its_fence + RANGE
+    if its_fence ~= fence or name.lease ~= before.lease or name.delay ~= before.delay
+      or name.local_waiters ~= before.local_waiters then
+      before, fence = name, its_fence
+      reply = struct.pack('<ddB', fence, above[key], 0)
+      rest = struct.pack(AFTER_CLAIM, fence, ts, above[key], ts + name.lease, 1, name.local_waiters, NOBODY, name.delay) .. info
+      stands = tostring(math.ceil((name.lease + name.delay) / 1000) + SWEEP_MS)
+    end
+    replies[index + 1] = reply
+    redis.call('SET', KEYS[name.at], begin .. name.claim .. rest, 'PX', stands)
   end
-  for _, key in ipairs(keys) do
-    redis.call('SET', key, struct.pack('<d', above[key]))
+  local highest, packed
+  for _, key in ipairs(fence_keys) do
+    if above[key] ~= highest then
+      highest, packed = above[key], struct.pack('<d', above[key])
+    end
+    redis.call('SET', key, packed)
   end
-  for _, name in ipairs(names) do
-    put(KEYS[name.at], name.claim, ts, name.lease, name.fence, name.fence + RANGE, false, name.local_waiters, name.delay, info)
-  end
-  return table.concat(reply)
+  return table.concat(replies)
 end
 
 if alone and redis.call('EXISTS', unpack(standing)) == 0 then
@@ -89,7 +89,7 @@ for _, name in ipairs(names) do
     return problem
   end
   name.waited_for = redis.call('EXISTS', KEYS[name.at + 2]) == 1
-  above[key] = highest_fence(KEYS, name.at, math.max(above[key] or 0, name.highest))
+  above[key] = highest_fence(KEYS, name.at, above[key])
   if name.group ~= '' or name.record or name.waited_for then
     check_types(KEYS, name.at)
   end
