@@ -161,9 +161,10 @@ void Engine::on_acquire_answer(const Asked& asked, const AcquireAnswer& answer, 
   if (!current || claim.state != ClaimState::kAsking) {
     return;
   }
-  // A try is told BUSY also where an ask that was cut off has queued the claim for who gave up
-  // since.
-  claim.may_stand = claim.may_stand && answer.code == AcquireCode::kBusy;
+  // Where an ask that was cut off has queued the claim, these leave it its place.
+  claim.may_stand =
+      claim.may_stand && (answer.code == AcquireCode::kBusy || answer.code == AcquireCode::kLimit ||
+                          answer.code == AcquireCode::kMissing);
   claim.refusal = Status();
   switch (answer.code) {
     case AcquireCode::kQueued:

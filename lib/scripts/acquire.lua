@@ -11,7 +11,7 @@
 --   2 queued    position (0 = next), remaining lease us, ticket, highest fence of the slot, grant lease of a handoff that this
 --               call has made and whose look-after is ours (0 = none)
 --   3 busy      remaining lease us
---   4 late      5 stale (this client's newer claim stands)   6 more (call again at once)
+--   4 late      5 stale (this client's newer claim stands, or this one was lost and left)   6 more (call again at once)
 --   8 missing (the semaphore's limit is not set)             9 limit (it is another, or less than what is asked for): limit
 -- Messages: grant and next to waiters, waits to the holder, settled to who handed it on.
 local GRANTED, QUEUED, BUSY, STALE, MORE, MISSING, LIMIT = 1, 2, 3, 5, 6, 8, 9
@@ -76,6 +76,9 @@ end
 
 local held = record and not is_joint(record) and kept_until(record) >= ts
 if held and is_claim(record, claim) then
+  if expires(record) == 0 then -- lost and left: this call comes late
+    return struct.pack('<Bd', STALE, ts)
+  end
   local until_ = math.max(expires(record), ts + lease)
   prolong(KEYS[1], ts, until_ + delay, struct.pack('<d', until_), EXPIRES_OFFSET)
   settle(KEYS[1], record, inbox, ts)
@@ -101,7 +104,7 @@ if not alone or (record and is_joint(record)) then
     return struct.pack('<Bd', MISSING, ts)
   end
   local member = hand.joint and hand.members.find(who)
-  if member and member.epoch > epoch_of(epoch) then
+  if member and (member.epoch > epoch_of(epoch) or (member.epoch == epoch_of(epoch) and member.expires == 0)) then
     return struct.pack('<Bd', STALE, ts)
   elseif member and member.epoch == epoch_of(epoch) then
     member.expires, member.holds, member.local_waiters = math.max(member.expires, ts + lease), 1, local_waiters

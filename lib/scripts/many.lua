@@ -7,7 +7,8 @@
 -- Replies, packed, code and server time first:
 --   1 granted   for each name in turn: fence, end of its range, somebody waits (0, 1)
 --   3 busy      remaining lease us of the first name that cannot be had
---   4 late      5 stale (this client's newer claim of one of them stands)   6 more (call again at once)
+--   4 late      5 stale (of one of them, this client's newer claim stands, or this one was lost and left)
+--   6 more (call again at once)
 -- Messages: settled to who handed on what is told again; where the queue of a free name was found: grant and next to waiters.
 local GRANTED, BUSY, STALE, MORE = 1, 3, 5, 6
 local MOST, PACKED_SIZE = 256, 98
@@ -95,8 +96,9 @@ for _, name in ipairs(names) do
   end
 end
 
--- Whether another claim of this client keeps a newer one than `epoch` from being taken; what an older one has is as good as
--- freed, unless it was lost and its lock-delay runs. Finds out what stands: name.again, name.held, name.joint.
+-- Whether another claim of this client keeps a newer one than `epoch` from being taken, or this one was lost and left; what
+-- an older one has is as good as freed, unless it was lost and its lock-delay runs. Finds out what stands: name.again,
+-- name.held, name.joint.
 local function look_at_own(name, client, epoch)
   local record = name.record
   local joint = record and is_joint(record)
@@ -105,7 +107,7 @@ local function look_at_own(name, client, epoch)
     local stands = epoch_of(record:sub(26))
     name.again = stands == epoch
     name.held = not name.again and expires(record) < ts
-    return stands > epoch
+    return stands > epoch or (name.again and expires(record) == 0)
   end
   if not joint then
     return false
@@ -115,7 +117,7 @@ local function look_at_own(name, client, epoch)
   local member = name.joint and name.members.find(client)
   if member and member.epoch >= epoch then
     name.again, name.member = member.epoch == epoch, member
-    return member.epoch > epoch
+    return member.epoch > epoch or member.expires == 0
   end
   if member and member.expires >= ts then
     name.members.drop(name.joint, client, member.permits)

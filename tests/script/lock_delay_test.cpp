@@ -95,6 +95,20 @@ TEST_P(LockDelay, LostLockThatNobodyWaitsForIsKept) {
   EXPECT_EQ(try_acquire("B").code, "busy");
 }
 
+TEST_P(LockDelay, IsNotChangedByALateCallOfWhoHasLeft) {
+  const AcquireCall permit{.client = "A", .kind = kSemaphore, .delay = kDelay, .limit = 3};
+  for (const AcquireCall& call :
+       {AcquireCall{.client = "A", .delay = kDelay},
+        AcquireCall{.client = "A", .delay = kDelay, .group = "r"}, permit}) {
+    command({"FLUSHALL"});
+    EXPECT_EQ(acquire_with(call).code, "granted");
+    EXPECT_EQ(lose("A", 1, call.kind), "ok");
+    const std::string before = contents();
+    EXPECT_EQ(acquire_with(call).code, "stale");
+    EXPECT_EQ(contents(), before);
+  }
+}
+
 TEST_P(LockDelay, LostLockWithoutADelayIsFree) {
   listen({"B"});
   acquire("A");

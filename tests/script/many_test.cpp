@@ -285,6 +285,18 @@ TEST_P(Many, WaitsOutTheLockDelayOfALostName) {
   expect_none("busy");
 }
 
+TEST_P(Many, IsStaleWhereAClaimWasLostAndLeft) {
+  for (const char* const group : {"", "r"}) {
+    command({"FLUSHALL"});
+    use_lock("b");
+    acquire_with({.client = "B", .delay = 5 * kSecond, .group = group});
+    leave_with({.client = "B", .lost = true});
+    const std::string before = contents();
+    EXPECT_EQ(take_as({.client = "B"}, {{"a", ""}, {"b", group}}).code, "stale");
+    EXPECT_EQ(contents(), before);
+  }
+}
+
 TEST_P(Many, IsToldAgainWhenRepeated) {
   const Many::Wanted wanted{{"a", ""}, {"b", "r"}};
   const Taken first = take_as({.client = "A"}, wanted);
