@@ -90,6 +90,9 @@ void Engine::flush_asks(Micros now) {
       groups[{claim->waiting.front()->set, router_.group_of(claim->resource.slot)}].push_back(
           claim);
     } else {
+      if (asks) {  // whose set it was that was to ask has given up since
+        ask(*claim, now);
+      }
       settle(*claim, now);
     }
   }

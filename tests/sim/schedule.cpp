@@ -610,6 +610,14 @@ class Schedule {
            });
   }
 
+  // What is on its way to the server may be granted there at once, for a whole lease.
+  bool asks_just_now(const Process& process) const {
+    return std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
+      return user->process == &process && user->tag != 0 &&
+             world_.now() - user->asked_at < 2 * plan_.longest_delay;
+    });
+  }
+
   // Its last acquire may arrive after its death.
   bool asks_for_something(const Process& process) const {
     return std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
@@ -677,7 +685,8 @@ class Schedule {
       const bool as_a_grant = world_.chance(50);  // as long as one lasts, more or less
       const Micros duration =
           as_a_grant ? world_.span(60 * kMillisecond, 300 * kMillisecond) : in(plan_.pause);
-      service_.paused(duration, holds_something(*process), checks_.longest_delay());
+      service_.paused(duration, holds_something(*process) || asks_just_now(*process),
+                      checks_.longest_delay());
       process->pause(duration);
       look_at_service();
     }

@@ -95,6 +95,27 @@ TEST_F(Set, OfSeveralGroupsIsTriedInParallel) {
   EXPECT_EQ(events_.events[0].fences.size(), 3U);
 }
 
+TEST_F(Set, ThatEndsWhenItIsToAskAgainLeavesThatToWhoComesNext) {
+  acquire({"a", "b"}, 51 * kMillisecond);
+  AcquireRequest request;
+  request.primitive = &lock_;
+  request.name = "a";
+  ASSERT_TRUE(engine_.acquire(2, request, kNever, now_).ok());
+  EXPECT_EQ(asked().size(), 2U);
+  answer("-NOREPLICAS Not enough good replicas to write.\r\n");
+  answer("-NOREPLICAS Not enough good replicas to write.\r\n");
+  now_ += config_.request_timeout;  // the time to ask again has come, and then the end
+  engine_.on_timer(now_);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].tag, 1);
+  EXPECT_EQ(asked(), (Calls{"b", "a"}));  // b is left
+  answer(bulk(Packer().u8(2).number(105 * kSecond).number(0).take()));
+  grant_one(50);
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_EQ(events_.events[1].tag, 2);
+  EXPECT_EQ(events_.events[1].status.code, BELAY_OK);
+}
+
 TEST_F(Set, GoesBackWhereAGroupIsBusyAndIsTakenInOrder) {
   acquire({"b", "a"}, kNever);
   const Calls tried = asked();
