@@ -25,7 +25,8 @@ class Mutation(typing.NamedTuple):
 
 
 # Not here is what another rule covers as well: the ageing of 1 beside 2, but for a round trip; 12 beside 11; 18 beside 17 and the polls;
-# an older claim of ours beside the leaves that go before every acquire. Nor 20: no check knows whose place was kept; nor that readers of a
+# an older claim of ours beside the leaves that go before every acquire; permits that stand, whatever the limit is by now, beside the leave
+# of who is refused. Nor 20: no check knows whose place was kept; nor that readers of a
 # client do not pass who waits: nobody is passed over for as long as the check allows.
 MUTATIONS = [
     Mutation("1-a-sample-counts-from-its-sending", "lib/route/clock_bound.h",
@@ -117,12 +118,6 @@ MUTATIONS = [
     Mutation("no-more-permits-than-the-limit", "lib/scripts/common.lua",
              "joint.used + permits <= joint.limit",
              "(joint.used + permits <= joint.limit or OFF('no-more-permits-than-the-limit'))"),
-    Mutation("what-it-has-stays-whatever-the-limit", "lib/scripts/acquire.lua",
-             "  local member = hand.joint and hand.members.find(who)",
-             "  if OFF('what-it-has-stays-whatever-the-limit') and kind == SEMAPHORE and hand.joint and limit > 0"
-             " and limit ~= hand.joint.limit then\n"
-             "    return struct.pack('<Bdd', LIMIT, ts, hand.joint.limit)\n  end\n"
-             "  local member = hand.joint and hand.members.find(who)"),
     Mutation("a-fenced-write-is-not-repeated", "lib/primitive/guard.cpp",
              "return Effect::kOnce;",
              "return OFF(\"a-fenced-write-is-not-repeated\") ? Effect::kIdempotent : Effect::kOnce;"),

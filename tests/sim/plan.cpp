@@ -68,11 +68,11 @@ class Planner {
     plan.calm_at = plan.start_at + span(60 * kMillisecond, 1200 * kMillisecond);
     plan.drain_at = plan.calm_at + span(20 * kMillisecond, 300 * kMillisecond);
     const std::int64_t kind = random_.between(1, 100);
-    if (kind <= 8) {
+    if (kind <= 12) {
       crowded(plan);
-    } else if (kind <= 16) {
+    } else if (kind <= 20) {
       sleepy(plan);
-    } else if (kind <= 26) {
+    } else if (kind <= 32) {
       haunted(plan);
     }
   }
@@ -83,6 +83,8 @@ class Planner {
     plan.faults = Faults();
     plan.faults.crashes = true;
     plan.faults.clock_back = true;
+    plan.sharing = false;
+    plan.semaphore = false;
     plan.longest_delay = random_.between(300, 2000);
     plan.most_users = 4;
     plan.re_entry = false;
@@ -100,6 +102,7 @@ class Planner {
     plan.faults.cuts = true;
     plan.faults.no_kill = on(70);
     plan.haunted = true;
+    plan.semaphore = on(50);
     plan.longest_delay = random_.between(300, 5000);
     plan.calm_at = plan.start_at + 400 * kMillisecond;
     plan.drain_at = plan.calm_at + 20 * kMillisecond;
