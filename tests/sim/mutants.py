@@ -164,7 +164,7 @@ MUTATIONS = [
     Mutation("many-tells-nobody-again-of-what-has-lapsed", "lib/scripts/many.lua",
              "  name.joint = name.members.sweep(name.members.read(record))",
              "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"
-             " or name.members.sweep(name.members.read(record))"),
+             " or name.members.sweep(name.members.read(record))", 100000),
 ]
 
 # What lets the copied tree ask for the switch.

@@ -26,7 +26,7 @@ class Planner {
         busy(plan);
       }
     }
-    plan.latch = on(25);
+    plan.latch = plan.latch || on(25);
     plan.limits = on(50);
     plan.writes = on(25);
     return plan;
@@ -103,6 +103,7 @@ class Planner {
     plan.faults.no_kill = on(70);
     plan.haunted = true;
     plan.semaphore = on(50);
+    plan.latch = on(50);
     plan.longest_delay = random_.between(300, 5000);
     plan.calm_at = plan.start_at + 400 * kMillisecond;
     plan.drain_at = plan.calm_at + 20 * kMillisecond;
