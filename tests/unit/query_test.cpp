@@ -156,5 +156,20 @@ TEST_F(Queries, ThatAreRefusedAreInDoubtWhereTheyMayComeLate) {
   }
 }
 
+// No query, but cut off like one: the first ask may have queued it.
+TEST_F(Queries, AnAcquireThatALimitRefusesLeavesThePlaceThatItMayHave) {
+  AcquireRequest request;
+  request.primitive = &semaphore_;
+  request.name = "s";
+  request.want.permits = 2;
+  ASSERT_TRUE(engine_.acquire(1, request, kNever, now_).ok());
+  cut(":1\r\n");
+  ASSERT_EQ(sent().size(), 1U);
+  answer(bulk(Packer().u8(9).number(102 * kSecond).number(1).take()));
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].status.code, BELAY_LIMIT_DIFFERS);
+  EXPECT_EQ(sent().size(), 1U);  // the leave
+}
+
 }  // namespace
 }  // namespace belay
