@@ -27,9 +27,11 @@ class Packer {
 
  private:
   Packer& put(std::uint64_t bits, int size) {
+    char bytes[8];
     for (int i = 0; i < size; ++i) {
-      packed_.push_back(static_cast<char>(bits >> (8 * i) & 0xFFU));
+      bytes[i] = static_cast<char>(bits >> (8 * i) & 0xFFU);
     }
+    packed_.append(bytes, static_cast<std::size_t>(size));
     return *this;
   }
 

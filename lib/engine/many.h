@@ -10,7 +10,7 @@
 
 namespace belay {
 
-// A name of several that one command asks for.
+// A name of several that one command asks for, with one lease and not-after for all.
 struct ManyPart {
   const Resource* resource = nullptr;
   AcquireArgs args;

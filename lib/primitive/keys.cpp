@@ -1,23 +1,23 @@
 #include "primitive/keys.h"
 
+#include <algorithm>
+
 #include "route/slot.h"
 
 namespace belay {
 
 namespace {
 
-std::string escaped(std::string_view name) {
-  std::string text;
-  for (const char byte : name) {
-    if (byte == '%') {
-      text += "%25";
-    } else if (byte == '}') {
-      text += "%7D";
-    } else {
-      text.push_back(byte);
+void append_escaped(std::string_view name, std::string* key) {
+  while (!name.empty()) {
+    const std::size_t plain = std::min(name.find_first_of("%}"), name.size());
+    key->append(name.substr(0, plain));
+    if (plain == name.size()) {
+      return;
     }
+    key->append(name[plain] == '%' ? "%25" : "%7D");
+    name.remove_prefix(plain + 1);
   }
-  return text;
 }
 
 bool has_tag(std::string_view name) {
@@ -48,12 +48,15 @@ std::optional<std::string> unescaped(std::string_view text) {
 }  // namespace
 
 std::string key_of(std::string_view prefix, char kind, std::string_view name) {
-  std::string key(prefix);
-  key.push_back(kind);
+  std::string key;
+  key.reserve(prefix.size() + name.size() + 4);
+  key.append(prefix).push_back(kind);
   if (has_tag(name)) {
     return key.append("=").append(name);
   }
-  return key.append(":{").append(escaped(name)).append("}");
+  key.append(":{");
+  append_escaped(name, &key);
+  return key.append("}");
 }
 
 std::optional<std::string> name_of(std::string_view prefix, char kind, std::string_view key) {
@@ -70,8 +73,8 @@ std::optional<std::string> name_of(std::string_view prefix, char kind, std::stri
   return std::nullopt;
 }
 
-std::string fence_key_of(std::string_view prefix, std::string_view key) {
-  return std::string(prefix).append("f:{").append(slot_tag(slot_of(key))).append("}");
+std::string fence_key_of(std::string_view prefix, std::uint16_t slot) {
+  return std::string(prefix).append("f:{").append(slot_tag(slot)).append("}");
 }
 
 std::string guard_key_of(std::string_view prefix, std::string_view key) {

@@ -2,6 +2,7 @@
 // key. The table of cases is in lib/scripts/README.md. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,8 +17,8 @@ std::string key_of(std::string_view prefix, char kind, std::string_view name);
 // The name whose key of that kind this is; none if it is no such key.
 std::optional<std::string> name_of(std::string_view prefix, char kind, std::string_view key);
 
-// The key that holds the highest fence of the slot that `key` is in, and lies in that slot.
-std::string fence_key_of(std::string_view prefix, std::string_view key);
+// The key that holds the highest fence of `slot`, and lies in it.
+std::string fence_key_of(std::string_view prefix, std::uint16_t slot);
 
 // The key that remembers the newest fence seen for `key`, any key of the user's, and lies in its
 // slot.

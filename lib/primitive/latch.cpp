@@ -171,13 +171,13 @@ Command LatchPrimitive::acquire(const Resource& resource, const AcquireArgs& arg
   Packer packed;
   packed.bytes(me_.client).number(args.epoch).number(args.generation).number(args.not_after);
   packed.number(args.ticket).u8(args.queue ? 1 : 0);
-  return {0, &scripts::kLatchAwait, resource.keys, {packed.take(), me_.info}};
+  return {0, &scripts::kLatchAwait, views(resource.keys), {packed.take(), me_.info}};
 }
 
 Command LatchPrimitive::leave(const Resource& resource, const LeaveArgs& args) const {
   Packer packed;
   packed.bytes(me_.client).number(args.epoch);
-  return {0, &scripts::kLatchLeave, resource.keys, {packed.take()}};
+  return {0, &scripts::kLatchLeave, views(resource.keys), {packed.take()}};
 }
 
 Command LatchPrimitive::set(const Resource& resource, RequestNumber request, std::int64_t count,
@@ -185,14 +185,15 @@ Command LatchPrimitive::set(const Resource& resource, RequestNumber request, std
   Packer packed;
   packed.bytes(me_.client).number(request.number).number(count).number(life);
   packed.number(highest_fence).number(remember_).number(not_after);
-  return {0, &scripts::kLatchSet, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
+  return {
+      0, &scripts::kLatchSet, views(resource.keys), {packed.take(), me_.inbox_prefix(), me_.info}};
 }
 
 Command LatchPrimitive::count_down(const Resource& resource, RequestNumber request, std::int64_t by,
                                    Micros not_after) const {
   Packer packed;
   packed.bytes(me_.client).number(request.number).number(by).number(remember_).number(not_after);
-  return {0, &scripts::kLatchDown, resource.keys, {packed.take(), me_.inbox_prefix()}};
+  return {0, &scripts::kLatchDown, views(resource.keys), {packed.take(), me_.inbox_prefix()}};
 }
 
 std::optional<AcquireAnswer> LatchPrimitive::read_acquire(Reply reply) const {

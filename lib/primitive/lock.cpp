@@ -167,10 +167,9 @@ std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& arg
   return packed.take();
 }
 
-std::string packed_leave(const Identity& me, Kind kind, const LeaveArgs& args) {
+std::string packed_leave(const Identity& me, const LeaveArgs& args) {
   Packer packed;
-  packed.bytes(me.client).number(args.epoch).number(args.highest_fence);
-  packed.u8(static_cast<std::uint8_t>(kind)).u8(args.lost ? 1 : 0);
+  packed.bytes(me.client).number(args.epoch).number(args.highest_fence).u8(args.lost ? 1 : 0);
   return packed.take();
 }
 
@@ -186,25 +185,37 @@ std::optional<LeaveAnswer> read_left(Unpacker& fields) {
   return answer;
 }
 
+std::vector<std::string_view> views(const std::vector<std::string>& keys) {
+  return {keys.begin(), keys.end()};
+}
+
 Resource resource_of(std::string_view prefix, std::string_view name) {
   Resource resource;
   resource.name = name;
-  const std::string record = key_of(prefix, kRecord, name);
-  resource.slot = slot_of(record);
-  resource.keys = {record, fence_key_of(prefix, record), key_of(prefix, kQueue, name),
-                   key_of(prefix, kWaiters, name), key_of(prefix, kEnds, name)};
+  std::vector<std::string>& keys = resource.keys;
+  keys.reserve(5);
+  keys.push_back(key_of(prefix, kRecord, name));
+  resource.slot = slot_of(keys.front());
+  keys.push_back(fence_key_of(prefix, resource.slot));
+  for (const char kind : {kQueue, kWaiters, kEnds}) {  // which differ in the letter alone
+    keys.push_back(keys.front());
+    keys.back()[prefix.size()] = kind;
+  }
   return resource;
 }
 
 Command HeldPrimitive::acquire(const Resource& resource, const AcquireArgs& args) const {
   return {0,
           &scripts::kAcquire,
-          resource.keys,
+          views(resource.keys),
           {packed_acquire(me_, kind_, args), me_.inbox_prefix(), me_.info, args.want.group}};
 }
 
 Command HeldPrimitive::leave(const Resource& resource, const LeaveArgs& args) const {
-  return {0, &scripts::kLeave, resource.keys, {packed_leave(me_, kind_, args), me_.inbox_prefix()}};
+  return {0,
+          &scripts::kLeave,
+          views(resource.keys),
+          {std::string(1, static_cast<char>(kind_)) + packed_leave(me_, args), me_.inbox_prefix()}};
 }
 
 Command HeldPrimitive::renew(std::int64_t highest_fence) const {
@@ -225,21 +236,21 @@ void HeldPrimitive::add_renewal(const Resource& resource, const RenewArgs& args,
 }
 
 Command HeldPrimitive::inspect(const Resource& resource) const {
-  return {0, &scripts::kInspect, resource.keys, {std::to_string(kInspected)}};
+  return {0, &scripts::kInspect, views(resource.keys), {std::to_string(kInspected)}};
 }
 
 Command HeldPrimitive::force(const Resource& resource, std::int64_t fence,
                              std::int64_t highest_fence, Micros not_after) const {
   Packer packed;
   packed.number(fence).number(highest_fence).number(not_after);
-  return {0, &scripts::kBreak, resource.keys, {packed.take(), me_.inbox_prefix(), me_.info}};
+  return {0, &scripts::kBreak, views(resource.keys), {packed.take(), me_.inbox_prefix(), me_.info}};
 }
 
 Command HeldPrimitive::limit(const Resource& resource, std::int64_t limit,
                              std::int64_t highest_fence, Micros not_after) const {
   Packer packed;
   packed.number(limit).number(highest_fence).number(not_after);
-  return {0, &scripts::kLimit, resource.keys, {packed.take(), me_.inbox_prefix()}};
+  return {0, &scripts::kLimit, views(resource.keys), {packed.take(), me_.inbox_prefix()}};
 }
 
 std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {

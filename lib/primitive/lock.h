@@ -24,15 +24,14 @@ struct Identity {
 inline const std::string kReaders = "r";
 inline constexpr char kIdentityGroup = 'i';  // then the identity
 
-// What goes into the leave script for a name, and what it says of one.
-std::string packed_leave(const Identity& me, Kind kind, const LeaveArgs& args);
+// What leave is told of a name, after the kind of all, and what it says of one.
+std::string packed_leave(const Identity& me, const LeaveArgs& args);
 std::optional<LeaveAnswer> read_left(Unpacker& fields);
 
 // Where a name of any kind lives.
 Resource resource_of(std::string_view prefix, std::string_view name);
 
-// Acquire's packed argument, which many has for each name.
-std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& args);
+std::vector<std::string_view> views(const std::vector<std::string>& keys);
 
 // Fences are ids: a number beyond them is none that a script gave out.
 bool is_fence_range(std::int64_t fence, std::int64_t last);

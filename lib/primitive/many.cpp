@@ -7,22 +7,38 @@ namespace belay {
 
 Command ManyLocks::acquire(const std::vector<ManyPart>& parts) const {
   Command command{0, &scripts::kMany, {}, {me_.inbox_prefix(), me_.info}};
+  Packer packed;
+  packed.bytes(me_.client).number(parts.front().args.not_after).number(parts.front().args.lease);
+  std::vector<std::string> groups;
+  command.keys.reserve(parts.size() * parts.front().resource->keys.size());
+  bool alone = true;
   for (const ManyPart& part : parts) {
     const std::vector<std::string>& keys = part.resource->keys;
     command.keys.insert(command.keys.end(), keys.begin(), keys.end());
-    command.args.push_back(packed_acquire(me_, Kind::kLock, part.args) + part.args.want.group);
+    packed.number(part.args.epoch)
+        .number(part.args.highest_fence)
+        .number(part.args.want.lock_delay)
+        .u16(part.args.local_waiters);
+    groups.push_back(part.args.want.group);
+    alone = alone && part.args.want.group.empty();
+  }
+  command.args.push_back(packed.take());
+  if (!alone) {
+    command.args.insert(command.args.end(), groups.begin(), groups.end());
   }
   return command;
 }
 
 Command ManyLocks::leave(const std::vector<ManyLeft>& parts) const {
   Command command{0, &scripts::kLeave, {}, {}};
+  std::string packed(1, static_cast<char>(Kind::kLock));
+  command.keys.reserve(parts.size() * parts.front().resource->keys.size());
   for (const ManyLeft& part : parts) {
     const std::vector<std::string>& keys = part.resource->keys;
     command.keys.insert(command.keys.end(), keys.begin(), keys.end());
-    command.args.push_back(packed_leave(me_, Kind::kLock, part.args));
+    packed += packed_leave(me_, part.args);
   }
-  command.args.push_back(me_.inbox_prefix());
+  command.args = {std::move(packed), me_.inbox_prefix()};
   return command;
 }
 

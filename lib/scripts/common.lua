@@ -50,9 +50,11 @@ local function sound(number)
   return number >= 0 and number <= LARGEST and number % 1 == 0
 end
 
+-- Whether five numbers are. Spelled out, as calls cost.
 local function are_sound(a, b, c, d, e)
-  return math.min(a, b, c, d, e) >= 0 and math.max(a, b, c, d, e) <= LARGEST
-    and (a % 1) + (b % 1) + (c % 1) + (d % 1) + (e % 1) == 0 -- not so of what is no number, or infinite
+  return a >= 0 and b >= 0 and c >= 0 and d >= 0 and e >= 0
+    and a <= LARGEST and b <= LARGEST and c <= LARGEST and d <= LARGEST and e <= LARGEST
+    and (a % 1) + (b % 1) + (c % 1) + (d % 1) + (e % 1) == 0
 end
 
 -- Ends the verb with an error where a call is none that Belay's clients make.

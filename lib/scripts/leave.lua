@@ -2,42 +2,46 @@
 -- with this epoch or an older one: out of the queue. Safe to repeat.
 --
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
--- ARGV  one a name, at most 256, packed: claim (30 bytes), highest fence seen, kind, lost (1: whoever had it was told that it is
---         lost: its lock-delay begins, if it has one)
---       the last: prefix of inboxes
+-- ARGV  1 packed: kind; then for each name in turn, at most 256, as ROW: claim, highest fence seen, lost (1: whoever had it was told
+--         that it is lost: its lock-delay begins, if it has one)
+--       2 prefix of inboxes
 -- Replies, packed, for each name in turn: code, server time, grant lease
 --   1 ok (it was ours)   2 not ours   3 more (as ok or not ours, but call again at once: waiters are still to be served)
 --   grant lease: of a handoff: leave again when it has ended, unless settled comes first (0 = none)
 -- Messages: grant and next to waiters, settled to who had handed it on.
 local OK, NOT_OURS, MORE = 1, 2, 3
 local MOST = 256
+local ROW, ROW_SIZE, COLUMNS = '<c30dB', 39, 3
 
-check_call(#ARGV >= 2 and #ARGV - 1 <= MOST and #KEYS >= (#ARGV - 1) * 5)
-local inbox = ARGV[#ARGV]
-local claims, keys, taken = {}, {}, {}
-local plain = true
-for index = 1, #ARGV - 1 do
-  local key, request = KEYS[index * 5 - 4], ARGV[index]
-  check_call(#request == 40 and not taken[key])
-  local claim, highest, kind, is_lost = struct.unpack('<c30dBB', request)
-  check_call(claim:byte() ~= 0 and sound(highest) and (kind == LOCK or kind == SEMAPHORE))
-  claims[index], keys[index], taken[key] = claim, key, true
-  plain = plain and is_lost ~= 1
+check_call(#ARGV == 2 and #ARGV[1] > 1 and #ARGV[1] % ROW_SIZE == 1)
+local request, inbox = ARGV[1], ARGV[2]
+local count, kind = (#request - 1) / ROW_SIZE, request:byte()
+check_call(count <= MOST and #KEYS >= count * 5 and is_kind(kind))
+local rows = { struct.unpack(ROW:rep(count), request, 2) }
+local keys, taken = {}, {}
+local fine, plain = true, kind == LOCK
+for index = 1, count do
+  local key, row = KEYS[index * 5 - 4], index * COLUMNS - COLUMNS
+  local highest = rows[row + 2]
+  fine = fine and not taken[key] and rows[row + 1] ~= NOBODY and highest % 1 == 0 and highest >= 0 and highest <= LARGEST
+  keys[index], taken[key] = key, true
+  plain = plain and rows[row + 3] == 0
 end
+check_call(fine)
 
 -- Whether it is ours alone, nobody waits and nobody looks after it.
+local begin = string.char(VERSION, LOCK, 0)
 local function is_plain(record, claim)
-  if not record or #record < HEADER_SIZE then
+  if not record or #record < HEADER_SIZE or record:sub(1, 3) ~= begin or not is_claim(record, claim) then
     return false
   end
-  local version, kind, waits, holder, fence, since, last, until_, _, _, from, delay = struct.unpack(HEADER, record)
-  return version == VERSION and kind == LOCK and waits == 0 and holder == claim and from == NOBODY
-    and are_sound(fence, since, last, until_, delay)
+  local fence, since, last, until_, _, _, from, delay = struct.unpack(AFTER_CLAIM, record, FENCE_OFFSET + 1)
+  return from == NOBODY and are_sound(fence, since, last, until_, delay)
 end
 
 local records = #keys > 1 and redis.call('MGET', unpack(keys)) or { redis.call('GET', keys[1]) }
-for index, claim in ipairs(claims) do
-  plain = plain and is_plain(records[index], claim)
+for index = 1, count do
+  plain = plain and is_plain(records[index], rows[index * COLUMNS - 2])
 end
 local ts = now()
 local left = struct.pack('<Bdd', OK, ts, 0)
@@ -49,11 +53,11 @@ end
 -- Rarely
 
 local names = {}
-for index, claim in ipairs(claims) do
-  local _, highest, kind, is_lost = struct.unpack('<c30dBB', ARGV[index])
-  local name = { at = index * 5 - 4, claim = claim, highest = highest, kind = kind, lost = is_lost == 1 }
+for index = 1, count do
+  local row = index * COLUMNS - COLUMNS
+  local name = { at = index * 5 - 4, claim = rows[row + 1], highest = rows[row + 2], lost = rows[row + 3] == 1 }
   name.record = records[index] or redis.call('GET', KEYS[name.at]) -- MGET passes over other types
-  name.plain = not name.lost and is_plain(name.record, claim)
+  name.plain = not name.lost and is_plain(name.record, name.claim)
   names[index] = name
 end
 
@@ -99,7 +103,7 @@ end
 local function leave(name)
   local at, record, ours = name.at, name.record, name.ours
   local epoch = epoch_of(name.claim:sub(23))
-  local who = name.kind == SEMAPHORE and name.claim or name.claim:sub(1, 22)
+  local who = kind == SEMAPHORE and name.claim or name.claim:sub(1, 22)
   local joint, key = name.joint, KEYS[at + 1]
   local hand = { from = name.claim, highest = above[key] }
   local entry = entry_of(KEYS[at + 3], who)

@@ -2,8 +2,9 @@
 -- waits for. Never waits. Safe to repeat with the same claims: it is told again, and each lease counts from the latest call.
 --
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
--- ARGV  1 prefix of inboxes   2 info   3 and on, one a name, at most 256: acquire's packed argument (98 bytes; grant lease,
---         ticket and queue have no use here), then the group: who share it; '' = alone
+-- ARGV  1 prefix of inboxes   2 info   3 packed: client id (22 bytes), not-after, lease; then for each name in turn, at most 256, as
+--         ROW: epoch, highest fence seen, lock-delay, local waiters
+--       4 and on, where not all are alone, for each name in turn the group: who share it; '' = alone
 -- Replies, packed, code and server time first:
 --   1 granted   for each name in turn: fence, end of its range, somebody waits (0, 1)
 --   3 busy      remaining lease us of the first name that cannot be had
@@ -11,96 +12,120 @@
 --   6 more (call again at once)
 -- Messages: settled to who handed on what is told again; where the queue of a free name was found: grant and next to waiters.
 local GRANTED, BUSY, STALE, MORE = 1, 3, 5, 6
-local MOST, PACKED_SIZE = 256, 98
+local MOST = 256
+local HEAD, HEAD_SIZE = '<c22dd', 38
+local ROW, ROW_SIZE, COLUMNS = '<dddH', 26, 4
 
-check_call(#ARGV >= 3 and #ARGV - 2 <= MOST and #KEYS >= (#ARGV - 2) * 5)
-local inbox, info = ARGV[1], ARGV[2]
+local inbox, info, request = unpack(ARGV)
+check_call(#ARGV >= 3 and #request > HEAD_SIZE and (#request - HEAD_SIZE) % ROW_SIZE == 0)
+local count = (#request - HEAD_SIZE) / ROW_SIZE
+check_call(count <= MOST and #KEYS >= count * 5 and (#ARGV == 3 or #ARGV - 3 == count))
+local client, not_after, lease = struct.unpack(HEAD, request)
+check_call(client:byte() ~= 0 and sound(not_after) and sound(lease))
 local ts = now()
-local above, fence_keys = {}, {} -- the highest fence, by its key: names of one slot share it
-local names, taken, standing = {}, {}, {}
-local late, alone = false, true
-for index = 1, #ARGV - 2 do
-  local at, request = index * 5 - 4, ARGV[index + 2]
-  check_call(#request >= PACKED_SIZE)
-  local claim, lease, not_after, grant, ticket, highest, _, local_waiters, kind, delay, permits, limit =
-    struct.unpack('<c30dddddBHBddd', request)
-  local key, fence_key, group = KEYS[at], KEYS[at + 1], request:sub(PACKED_SIZE + 1)
-  check_call(claim:byte() ~= 0 and sound((struct.unpack('<d', claim, 23))) and are_sound(lease, grant, ticket, highest, delay)
-    and kind == LOCK and permits == 1 and limit == 0 and #group <= LONGEST_GROUP and not taken[key])
-  names[index] = { at = at, claim = claim, lease = lease, local_waiters = local_waiters, delay = delay, group = group }
-  taken[key] = true
-  late = late or ts > not_after
-  alone = alone and group == ''
-  standing[2 * index - 1], standing[2 * index] = key, KEYS[at + 2]
-  if not above[fence_key] then
-    fence_keys[#fence_keys + 1] = fence_key
-  end
-  above[fence_key] = math.max(above[fence_key] or 0, highest)
-end
-if late then
+if ts > not_after then
   return struct.pack('<Bd', LATE, ts)
 end
 
--- Takes names that nobody has or waits for, with as few commands as will do. What one has in common with the name before it is
--- packed once.
-local function take_free()
-  local stored = redis.call('MGET', unpack(fence_keys))
-  for index, key in ipairs(fence_keys) do
-    local text = stored[index] or redis.call('GET', key) -- which fails where the key holds something else
-    above[key] = text and math.max(above[key], fence_in(key, text)) or above[key]
+local rows = { struct.unpack(ROW:rep(count), request, HEAD_SIZE + 1) }
+local above, fence_keys = {}, {} -- the highest fence, by its key: names of one slot share it
+local taken, standing = {}, {}
+local fine = true
+for index = 1, count do
+  local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
+  local key, fence_key = KEYS[at], KEYS[at + 1]
+  local epoch, highest, delay = rows[row + 1], rows[row + 2], rows[row + 3]
+  -- As sound(): a call costs what matters where it is made for each name.
+  fine = fine and not taken[key] and (epoch % 1) + (highest % 1) + (delay % 1) == 0 and epoch >= 0 and epoch <= LARGEST
+    and highest >= 0 and highest <= LARGEST and delay >= 0 and delay <= LARGEST
+  taken[key] = true
+  standing[2 * index - 1], standing[2 * index] = key, KEYS[at + 2]
+  local other = above[fence_key]
+  if not other then
+    fence_keys[#fence_keys + 1] = fence_key
   end
+  if not other or highest > other then
+    above[fence_key] = highest
+  end
+end
+check_call(fine)
+
+-- Raises the highest fences to those that stand.
+local function read_fences()
+  local stored = redis.call('MGET', unpack(fence_keys))
+  for index = 1, #fence_keys do
+    local key = fence_keys[index]
+    local text = stored[index] or redis.call('GET', key) -- which fails where the key holds something else
+    local fence = text and fence_in(key, text)
+    if fence and fence > above[key] then
+      above[key] = fence
+    end
+  end
+end
+
+-- Takes names that nobody has or waits for, with as few commands as will do.
+local function take_free()
+  read_fences()
   local replies = { struct.pack('<Bd', GRANTED, ts) }
-  local begin = string.char(VERSION, LOCK, 0)
-  local before, fence, reply, rest, stands = {}, nil, nil, nil, nil
-  for index, name in ipairs(names) do
-    local key = KEYS[name.at + 1]
-    local its_fence = math.max(above[key] + 1, ts)
+  local begin = string.char(VERSION, LOCK, 0) .. client
+  local fence, delay, local_waiters, reply, rest, stands
+  for index = 1, count do
+    local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
+    local key = KEYS[at + 1]
+    local its_fence = above[key] < ts and ts or above[key] + 1
     above[key] = its_fence + RANGE
-    if its_fence ~= fence or name.lease ~= before.lease or name.delay ~= before.delay
-      or name.local_waiters ~= before.local_waiters then
-      before, fence = name, its_fence
+    if its_fence ~= fence or rows[row + 3] ~= delay or rows[row + 4] ~= local_waiters then
+      fence, delay, local_waiters = its_fence, rows[row + 3], rows[row + 4]
       reply = struct.pack('<ddB', fence, above[key], 0)
-      rest = struct.pack(AFTER_CLAIM, fence, ts, above[key], ts + name.lease, 1, name.local_waiters, NOBODY, name.delay) .. info
-      stands = tostring(math.ceil((name.lease + name.delay) / 1000) + SWEEP_MS)
+      rest = struct.pack(AFTER_CLAIM, fence, ts, above[key], ts + lease, 1, local_waiters, NOBODY, delay) .. info
+      stands = tostring(math.ceil((lease + delay) / 1000) + SWEEP_MS)
     end
     replies[index + 1] = reply
-    redis.call('SET', KEYS[name.at], begin .. name.claim .. rest, 'PX', stands)
+    local from = HEAD_SIZE + 1 + (index - 1) * ROW_SIZE
+    redis.call('SET', KEYS[at], begin .. request:sub(from, from + 7) .. rest, 'PX', stands)
   end
-  local highest, packed
-  for _, key in ipairs(fence_keys) do
+  local fences, highest, packed = {}, nil, nil
+  for index = 1, #fence_keys do
+    local key = fence_keys[index]
     if above[key] ~= highest then
       highest, packed = above[key], struct.pack('<d', above[key])
     end
-    redis.call('SET', key, packed)
+    fences[2 * index - 1], fences[2 * index] = key, packed
   end
+  redis.call('MSET', unpack(fences))
   return table.concat(replies)
 end
 
-if alone and redis.call('EXISTS', unpack(standing)) == 0 then
+if #ARGV == 3 and redis.call('EXISTS', unpack(standing)) == 0 then
   return take_free()
 end
 
 -- Rarely
 
-for _, name in ipairs(names) do
-  local key = KEYS[name.at + 1]
-  name.record = redis.call('GET', KEYS[name.at])
-  local problem = unreadable(name.record, KEYS[name.at], LOCK)
+local names = {}
+for index = 1, count do
+  local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
+  local name = { at = at, epoch = rows[row + 1], delay = rows[row + 3], local_waiters = rows[row + 4],
+    group = ARGV[index + 3] or '', record = redis.call('GET', KEYS[at]) }
+  local key = KEYS[at + 1]
+  check_call(#name.group <= LONGEST_GROUP)
+  local problem = unreadable(name.record, KEYS[at], LOCK)
   if problem then
     return problem
   end
-  name.waited_for = redis.call('EXISTS', KEYS[name.at + 2]) == 1
-  above[key] = highest_fence(KEYS, name.at, above[key])
+  name.waited_for = redis.call('EXISTS', KEYS[at + 2]) == 1
+  above[key] = highest_fence(KEYS, at, above[key])
   if name.group ~= '' or name.record or name.waited_for then
-    check_types(KEYS, name.at)
+    check_types(KEYS, at)
   end
+  names[index] = name
 end
 
--- Whether another claim of this client keeps a newer one than `epoch` from being taken, or this one was lost and left; what
+-- Whether another claim of this client keeps a newer one than its own from being taken, or this one was lost and left; what
 -- an older one has is as good as freed, unless it was lost and its lock-delay runs. Finds out what stands: name.again,
 -- name.held, name.joint.
-local function look_at_own(name, client, epoch)
-  local record = name.record
+local function look_at_own(name)
+  local record, epoch = name.record, name.epoch
   local joint = record and is_joint(record)
   name.held = record and not joint and kept_until(record) >= ts
   if name.held and record:sub(4, 25) == client then
@@ -128,20 +153,19 @@ end
 
 -- What keeps a name from being taken: a code, or nil. Whoever waits for what is free is served first.
 local function obstacle(name)
-  local client, epoch = name.claim:sub(1, 22), epoch_of(name.claim:sub(23))
-  if look_at_own(name, client, epoch) then
+  if look_at_own(name) then
     return STALE
   end
   if name.again then
     return nil
   end
   local entry = name.waited_for and entry_of(KEYS[name.at + 3], client)
-  if entry and epoch_of(entry) >= epoch then
-    return epoch_of(entry) > epoch and STALE or BUSY
+  if entry and epoch_of(entry) >= name.epoch then
+    return epoch_of(entry) > name.epoch and STALE or BUSY
   end
   if name.waited_for and not name.held then
     local hand = { joint = name.joint, members = name.members, highest = above[KEYS[name.at + 1]] }
-    local whom = serve(KEYS, name.at, inbox, ts, hand, { who = client, epoch = epoch })
+    local whom = serve(KEYS, name.at, inbox, ts, hand, { who = client, epoch = name.epoch })
     name.joint, name.members = hand.joint, hand.members
     return (whom == 'none' or whom == 'more') and MORE or BUSY
   end
@@ -166,7 +190,7 @@ for _, name in ipairs(names) do
 end
 
 local function tell_again(name)
-  local until_ = math.max(expires(name.record), ts + name.lease)
+  local until_ = math.max(expires(name.record), ts + lease)
   prolong(KEYS[name.at], ts, until_ + name.delay, struct.pack('<d', until_), EXPIRES_OFFSET)
   settle(KEYS[name.at], name.record, inbox, ts)
   local waits, _, fence, _, last = struct.unpack('<Bc30ddd', name.record, WAITS_OFFSET + 1)
@@ -174,15 +198,14 @@ local function tell_again(name)
 end
 
 local function share(name)
-  local client, member = name.claim:sub(1, 22), name.member
-  local key = KEYS[name.at + 1]
+  local member, key = name.member, KEYS[name.at + 1]
   if member then
-    member.expires, member.holds, member.local_waiters = math.max(member.expires, ts + name.lease), 1, name.local_waiters
+    member.expires, member.holds, member.local_waiters = math.max(member.expires, ts + lease), 1, name.local_waiters
     name.members.write(name.joint, client, member, info)
   else
     name.members = name.members or members(KEYS, name.at, ts)
     name.joint = name.joint or name.members.begin(new_fence(KEYS, name.at, ts, above[key], 0), name.group, 0)
-    member = { epoch = epoch_of(name.claim:sub(23)), expires = ts + name.lease, delay = name.delay, permits = 1, holds = 1,
+    member = { epoch = name.epoch, expires = ts + lease, delay = name.delay, permits = 1, holds = 1,
       local_waiters = name.local_waiters }
     member.fence = name.members.join(name.joint, client, member, above[key], info)
     above[key] = math.max(above[key], member.fence)
@@ -193,7 +216,7 @@ end
 local function take_alone(name)
   local key = KEYS[name.at + 1]
   local fence, last =
-    take(KEYS, name.at, name.claim, ts, name.lease, above[key], false, name.local_waiters, name.delay, info)
+    take(KEYS, name.at, client .. struct.pack('<d', name.epoch), ts, lease, above[key], false, name.local_waiters, name.delay, info)
   above[key] = last
   return struct.pack('<ddB', fence, last, 0)
 end

@@ -51,7 +51,7 @@ void check_name(const std::string& prefix, const std::string& name) {
       require(!back || *back == name, "a key leads back to its name", key);
     }
   }
-  const std::string fence = fence_key_of(prefix, record);
+  const std::string fence = fence_key_of(prefix, slot_of(record));
   require(slot_of(fence) == slot_of(record), "the fence's key shares the slot", fence);
   require(!name_of(prefix, 'r', fence), "the fence's key is nobody's record", fence);
   const HeldPrimitive lock(Kind::kLock, {std::string(22, 'c'), prefix, "1 host label"});

@@ -109,6 +109,7 @@ class Calls {
   void listen();
   Argv arguments_of(const Script& script, std::size_t* resources);
   std::string acquisition(char asked);
+  Argv acquisition_of_many(std::size_t* resources);
   Argv renewals(std::size_t* resources);
   Argv arguments_of_latch(const Script& script);
   void call();
@@ -260,6 +261,23 @@ std::string Calls::acquisition(char asked) {
          packed(number(asked == 2 && input_.flag() ? 3 : 0));
 }
 
+Argv Calls::acquisition_of_many(std::size_t* resources) {
+  const auto ts = static_cast<double>(now_);
+  std::string request = client() + packed(number(ts + 5e6)) + packed(number(3e7));
+  Argv groups;
+  *resources = 1 + input_.below(3);
+  for (std::size_t i = 0; i < *resources; ++i) {
+    request += packed(number(static_cast<double>(1 + input_.below(3)))) + packed(number(ts)) +
+               packed(number(input_.flag() ? 1e7 : 0)) + packed16(input_.byte());
+    groups.push_back(group());
+  }
+  Argv args{"belay:in:", "17 host label", request};
+  if (input_.flag()) {
+    args.insert(args.end(), groups.begin(), groups.end());
+  }
+  return args;
+}
+
 Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
   const auto ts = static_cast<double>(now_);
   const std::string inbox = "belay:in:";
@@ -268,21 +286,15 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
     return {acquisition(asked), inbox, "17 host label", asked == 2 ? "" : group()};
   }
   if (&script == &scripts::kMany) {
-    Argv args{inbox, "17 host label"};
-    *resources = 1 + input_.below(3);
-    for (std::size_t i = 0; i < *resources; ++i) {
-      args.push_back(acquisition(lies() ? kind() : '\1') + group());
-    }
-    return args;
+    return acquisition_of_many(resources);
   }
   if (&script == &scripts::kLeave) {
-    Argv args;
+    std::string packed_all(1, kind());
     *resources = 1 + input_.below(3);
     for (std::size_t i = 0; i < *resources; ++i) {
-      args.push_back(claim() + packed(number(ts)) + kind() + static_cast<char>(input_.below(2)));
+      packed_all += claim() + packed(number(ts)) + static_cast<char>(input_.below(2));
     }
-    args.push_back(inbox);
-    return args;
+    return {packed_all, inbox};
   }
   if (&script == &scripts::kInspect) {
     return {lies() ? std::string(input_.bytes()) : std::to_string(input_.integer())};

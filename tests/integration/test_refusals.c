@@ -167,10 +167,10 @@ static void test_password_never_shows(Server* server) {
 
 // The least that a user of locks needs; the rest of this file shows that less does not do.
 static const char* const kRights[] = {
-    "resetkeys", "~belay:*", "resetchannels", "&belay:*", "-@all", "+subscribe", "+publish",
-    "+time",     "+eval",    "+evalsha",      "+get",     "+mget", "+set",       "+setrange",
-    "+del",      "+exists",  "+pexpire",      "+zadd",    "+zrem", "+zrange",    "+zrevrange",
-    "+zrank",    "+zscore",  "+hget",         "+hset",    "+hdel"};
+    "resetkeys",  "~belay:*", "resetchannels", "&belay:*", "-@all", "+subscribe", "+publish",
+    "+time",      "+eval",    "+evalsha",      "+get",     "+mget", "+set",       "+mset",
+    "+setrange",  "+del",     "+exists",       "+pexpire", "+zadd", "+zrem",      "+zrange",
+    "+zrevrange", "+zrank",   "+zscore",       "+hget",    "+hset", "+hdel"};
 
 // What lib/scripts/README.md names as enough, by categories.
 static const char* const kDocumentedRights[] = {"~belay:*", "&belay:*", "+@scripting",  "+@read",

@@ -60,6 +60,8 @@ class Caller {
         {"SET", "key", "word", "flag"},
         {"SET", "key", "word", "PX", "no time"},
         {"MGET", "key", "key"},
+        {"MSET", "key", "word", "key", "word"},
+        {"MSET", "key", "word", "key"},
         {"DEL", "key", "key"},
         {"EXISTS", "key", "key"},
         {"SETRANGE", "key", "number", "word"},

@@ -233,8 +233,8 @@ class Caller {
 
   Argv leave() {
     const std::string name = lock();
-    const std::string packed = claim_and(random_client(), {highest()}) +
-                               std::string(1, static_cast<char>(kind_of(name))) +
+    const std::string packed = std::string(1, static_cast<char>(kind_of(name))) +
+                               claim_and(random_client(), {highest()}) +
                                std::string(1, random_.between(0, 3) == 0 ? '\1' : '\0');
     return call("leave", {packed, kInbox}, {name});
   }

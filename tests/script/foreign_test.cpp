@@ -256,15 +256,16 @@ TEST_P(Foreign, NumbersThatNoClientSendsAreRefused) {
   refused(scripts::kAcquire,
           {nobody + numbers(5) + "\1\1" + zero + "\1" + numbers(2) + packed_double(0), kInbox,
            "info", ""});
-  refused(scripts::kLeave, {nobody + sound + "\1" + zero, kInbox});
-  refused(scripts::kLeave, {claim("A", 1) + nan + "\1" + zero, kInbox});
+  refused(scripts::kLeave, {"\1" + nobody + sound + zero, kInbox});
+  refused(scripts::kLeave, {"\1" + claim("A", 1) + nan + zero, kInbox});
   refused(scripts::kLimit, {nan + sound + sound, kInbox});
   refused(scripts::kLimit, {sound + nan + sound, kInbox});
   refused(scripts::kLimit, {sound + sound + nan, kInbox});
   refused(scripts::kBreak, {sound + nan + sound, kInbox, "info"});
   refused(scripts::kBreak, {sound + sound + nan, kInbox, "info"});
   refused(scripts::kRenew, {kInbox, sound, claim("A", 1) + nan + sound + "\1\1\1\1\1\1\1"});
-  refused(scripts::kLeave, {claim("A", 1) + sound + "\3" + zero, kInbox});
+  refused(scripts::kLeave, {"\3" + claim("A", 1) + sound + zero, kInbox});
+  refused(scripts::kLeave, {"\1" + claim("A", 1) + sound, kInbox});
   refused(scripts::kRenew, {kInbox, sound, claim("A", 1) + numbers(2) + "\1\1\1\1\1\1" + zero});
   refused(scripts::kInspect, {"1e300"});
   refused(scripts::kInspect, {"-1"});

@@ -226,9 +226,9 @@ std::string LockTest::leave(const std::string& client, std::int64_t epoch, std::
 
 std::string LockTest::leave_with(const LeaveCall& call) {
   const std::string packed = Packer()
+                                 .u8(static_cast<std::uint64_t>(call.kind))
                                  .bytes(claim(call.client, call.epoch))
                                  .number(call.highest)
-                                 .u8(static_cast<std::uint64_t>(call.kind))
                                  .u8(call.lost ? 1 : 0)
                                  .take();
   const Reply reply = run(scripts::kLeave, keys_, {packed, kInbox});

@@ -28,13 +28,35 @@ class Many : public JointTest {
   // The names, each as its group, '' = alone.
   using Wanted = std::vector<std::pair<std::string, std::string>>;
 
+  // What the names have in common, and what is asked of each.
+  static std::string head(const AcquireCall& call) {
+    return Packer().bytes(client_id(call.client)).number(call.not_after).number(call.lease).take();
+  }
+
+  static std::string row(const AcquireCall& call) {
+    return Packer()
+        .number(call.epoch)
+        .number(call.highest)
+        .number(call.delay)
+        .u16(static_cast<std::uint64_t>(call.local_waiters))
+        .take();
+  }
+
   Taken take_as(const AcquireCall& call, const Wanted& wanted) {
     std::vector<std::string> keys;
-    std::vector<std::string> args{kInbox, call.info};
+    std::vector<std::string> groups;
+    std::string packed = head(call);
+    bool alone = true;
     for (const auto& [name, group] : wanted) {
       const std::vector<std::string> own = keys_of(name);
       keys.insert(keys.end(), own.begin(), own.end());
-      args.push_back(call.packed() + group);
+      packed += row(call);
+      groups.push_back(group);
+      alone = alone && group.empty();
+    }
+    std::vector<std::string> args{kInbox, call.info, packed};
+    if (!alone) {
+      args.insert(args.end(), groups.begin(), groups.end());
     }
     return read(run(scripts::kMany, keys, args), wanted.size());
   }
@@ -50,14 +72,14 @@ class Many : public JointTest {
   // Leaves all at once; what it was for each, or the code of an error.
   Names leave_all(const std::string& client, const Names& names, std::int64_t epoch = 1) {
     std::vector<std::string> keys;
-    std::vector<std::string> args;
+    Packer packed;
+    packed.u8(kLock);
     for (const std::string& name : names) {
       const std::vector<std::string> own = keys_of(name);
       keys.insert(keys.end(), own.begin(), own.end());
-      args.push_back(Packer().bytes(claim(client, epoch)).number(0).u8(1).u8(0).take());
+      packed.bytes(claim(client, epoch)).number(0).u8(0);
     }
-    args.emplace_back(kInbox);
-    const Reply reply = run(scripts::kLeave, keys, args);
+    const Reply reply = run(scripts::kLeave, keys, {packed.take(), kInbox});
     if (reply.is_error()) {
       return {reply.error_code()};
     }
@@ -406,15 +428,16 @@ TEST_P(Many, HasFencesAboveThoseOfItsSlotAndThoseSeen) {
 
 TEST_P(Many, HasDistinctFencesInOneSlot) {
   // All three share the fence's key, as names of one hash tag do.
+  const AcquireCall call{.client = "A"};
   std::vector<std::string> keys;
-  std::vector<std::string> args{kInbox, ""};
   for (const char* const name : {"a", "b", "c"}) {
     std::vector<std::string> own = keys_of(name);
     own[1] = "belay:f:{0}";
     keys.insert(keys.end(), own.begin(), own.end());
-    args.push_back(AcquireCall{.client = "A"}.packed() + (*name == 'b' ? "r" : ""));
   }
-  const Reply reply = run(scripts::kMany, keys, args);
+  const Reply reply =
+      run(scripts::kMany, keys,
+          {kInbox, "", head(call) + row(call) + row(call) + row(call), "", "r", ""});
   ASSERT_EQ(reply.text[0], 1);
   Unpacker in(std::string_view(reply.text).substr(9));
   std::int64_t last = 0;
@@ -440,20 +463,25 @@ TEST_P(Many, TakesUpTo256) {
 }
 
 TEST_P(Many, RefusesCallsThatNoClientMakes) {
-  const std::string packed = AcquireCall{.client = "B"}.packed();
+  const AcquireCall sent{.client = "B"};
+  const std::string packed = head(sent) + row(sent);
   const std::vector<std::string> keys = keys_of("a");
   const auto code = [&](const std::vector<std::string>& args) {
     return run(scripts::kMany, keys, args).error_code();
   };
   EXPECT_EQ(code({kInbox, "info"}), "BELAYARGS");
   EXPECT_EQ(code({kInbox, "info", packed.substr(1)}), "BELAYARGS");
-  EXPECT_EQ(code({kInbox, "info", packed, packed}), "BELAYARGS");
+  EXPECT_EQ(code({kInbox, "info", head(sent)}), "BELAYARGS");
+  EXPECT_EQ(code({kInbox, "info", packed + row(sent)}), "BELAYARGS");  // more than the keys
+  EXPECT_EQ(code({kInbox, "info", packed, "r", "r"}), "BELAYARGS");
+  EXPECT_EQ(code({kInbox, "info", packed, std::string(65536, 'r')}), "BELAYARGS");
   EXPECT_EQ(code({kInbox, "info", std::string(1, '\0') + packed.substr(1)}), "BELAYARGS");
-  EXPECT_EQ(code({kInbox, "info", AcquireCall{.client = "B", .lease = -1}.packed()}), "BELAYARGS");
-  EXPECT_EQ(
-      code({kInbox, "info",
-            AcquireCall{.client = "B", .kind = kSemaphore, .permits = 1, .limit = 3}.packed()}),
-      "BELAYARGS");
+  for (const AcquireCall& call :
+       {AcquireCall{.client = "B", .lease = -1}, AcquireCall{.client = "B", .not_after = -1},
+        AcquireCall{.client = "B", .epoch = -1}, AcquireCall{.client = "B", .highest = -1},
+        AcquireCall{.client = "B", .delay = std::int64_t{1} << 53}}) {
+    EXPECT_EQ(code({kInbox, "info", head(call) + row(call)}), "BELAYARGS");
+  }
   EXPECT_EQ(take("B", {"a", "b", "a"}).code, "BELAYARGS");
   EXPECT_EQ(contents(), "");
 }

@@ -9,6 +9,7 @@
 #include "primitive/keys.h"
 #include "primitive/limit.h"
 #include "primitive/queries.h"
+#include "route/slot.h"
 #include "sim/checks.h"
 #include "sim/custody.h"
 #include "sim/limits.h"
@@ -721,7 +722,7 @@ class Schedule {
     world_.lose_data();
     const std::int64_t kind = world_.random().between(0, 3);
     const std::string record = key_of("belay:", 'r', names_.front());
-    run_by_hand({"DEL", kind == 0   ? fence_key_of("belay:", record)
+    run_by_hand({"DEL", kind == 0   ? fence_key_of("belay:", slot_of(record))
                         : kind == 1 ? key_of("belay:", 'q', names_.front())
                         : kind == 2 ? key_of("belay:", 'w', names_.front())
                                     : record});

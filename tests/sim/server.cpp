@@ -107,13 +107,12 @@ std::string Server::execute(int connection, Args argv) {
   Call call{*state_, session, argv, reply};
   command->run(call);
   const bool writes = (command->flags & kWrite) != 0;
-  for (const std::string_view key : keys_of(*command, argv)) {
-    if (tracked && !writes) {
-      state_->tracked[std::string(key)].push_back(connection);
-    }
+  const Keys keys = keys_of(*command, argv);
+  for (std::size_t i = 0; tracked && !writes && i < keys.words.size(); i += keys.step) {
+    state_->tracked[std::string(keys.words[i])].push_back(connection);
   }
   if (writes) {
-    state_->invalidate(keys_of(*command, argv));
+    state_->invalidate(keys);
   }
   if (!state_->undeclared.empty()) {  // even where the script caught the error
     bytes.clear();

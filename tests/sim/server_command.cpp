@@ -59,15 +59,14 @@ bool set_has(std::string_view& pattern, char c) {
 
 }  // namespace
 
-std::span<const std::string_view> keys_of(const Command& command,
-                                          std::span<const std::string_view> argv) {
+Keys keys_of(const Command& command, std::span<const std::string_view> argv) {
   if (command.first_key == 0) {
     return {};
   }
   const auto first = static_cast<std::size_t>(command.first_key);
   const std::size_t last =
       command.last_key < 0 ? argv.size() - 1 : static_cast<std::size_t>(command.last_key);
-  return argv.subspan(first, last - first + 1);
+  return {argv.subspan(first, last - first + 1), command.key_step};
 }
 
 const Command* find_command(std::string_view name) {

@@ -33,11 +33,11 @@ struct Command {
   int first_key;  // 0 = none
   int last_key;   // -1 = the last argument
   void (*run)(Call& call);
+  std::size_t key_step = 1;
 };
 
 // The keys of a command, which has as many words as it needs.
-std::span<const std::string_view> keys_of(const Command& command,
-                                          std::span<const std::string_view> argv);
+Keys keys_of(const Command& command, std::span<const std::string_view> argv);
 
 // Null if there is no such command. Names are upper or lower case.
 const Command* find_command(std::string_view name);

@@ -65,6 +65,16 @@ std::string_view read_set_options(std::span<const std::string_view> argv, SetOpt
   return {};
 }
 
+void put(Store& store, std::string_view key, std::string_view text, std::int64_t expires_ms) {
+  Value& value = store.find_or_add(key);
+  if (auto* const before = std::get_if<std::string>(&value.data)) {
+    before->assign(text);
+  } else {
+    value.data.emplace<std::string>(text);
+  }
+  value.expires_ms = expires_ms;
+}
+
 void set(Call& call) {
   SetOptions options;
   const std::string_view problem = read_set_options(call.argv, options);
@@ -80,13 +90,19 @@ void set(Call& call) {
       return;
     }
   }
-  Value& value = store.find_or_add(call.argv[1]);
-  if (auto* const text = std::get_if<std::string>(&value.data)) {
-    text->assign(call.argv[2]);
-  } else {
-    value.data.emplace<std::string>(call.argv[2]);
+  put(store, call.argv[1], call.argv[2],
+      options.lives_ms == 0 ? 0 : store.now_ms() + options.lives_ms);
+  call.reply.status("OK");
+}
+
+void mset(Call& call) {
+  if (call.argv.size() % 2 == 0) {
+    call.reply.error("ERR wrong number of arguments for 'mset' command");
+    return;
   }
-  value.expires_ms = options.lives_ms == 0 ? 0 : store.now_ms() + options.lives_ms;
+  for (std::size_t i = 1; i < call.argv.size(); i += 2) {
+    put(call.server.store, call.argv[i], call.argv[i + 1], 0);
+  }
   call.reply.status("OK");
 }
 
@@ -353,6 +369,7 @@ void flush(Call& call) {
 constexpr Command kCommands[] = {
     {"get", 2, 0, 1, 1, get},
     {"mget", -2, 0, 1, -1, mget},
+    {"mset", -3, kWrite | kDenyOom, 1, -1, mset, 2},
     {"set", -3, kWrite | kDenyOom, 1, 1, set},
     {"del", -2, kWrite, 1, -1, del},
     {"exists", -2, 0, 1, -1, exists},

@@ -16,11 +16,11 @@ bool arity_fits(const Command& command, std::size_t args) {
 }
 
 // The first of these keys that the script has not declared, or null.
-const std::string_view* undeclared_key(std::span<const std::string_view> keys,
+const std::string_view* undeclared_key(const Keys& keys,
                                        std::span<const std::string_view> declared) {
-  for (const std::string_view& key : keys) {
-    if (std::find(declared.begin(), declared.end(), key) == declared.end()) {
-      return &key;
+  for (std::size_t i = 0; i < keys.words.size(); i += keys.step) {
+    if (std::find(declared.begin(), declared.end(), keys.words[i]) == declared.end()) {
+      return &keys.words[i];
     }
   }
   return nullptr;
@@ -47,7 +47,7 @@ void ServerState::call(std::span<const std::string_view> argv, RespWriter& reply
     reply.error("ERR This Redis command is not allowed from script");
     return;
   }
-  const std::span<const std::string_view> keys = keys_of(*command, argv);
+  const Keys keys = keys_of(*command, argv);
   if (const std::string_view* const key = undeclared_key(keys, script_keys)) {
     undeclared = "ERR script touched undeclared key '" + std::string(*key) + "'";
     reply.error(undeclared);
@@ -125,8 +125,9 @@ int ServerState::publish(std::string_view channel, std::string_view payload) {
   return static_cast<int>(found->second.size());
 }
 
-void ServerState::invalidate(std::span<const std::string_view> keys) {
-  for (const std::string_view key : keys) {
+void ServerState::invalidate(const Keys& keys) {
+  for (std::size_t i = 0; i < keys.words.size(); i += keys.step) {
+    const std::string_view key = keys.words[i];
     const auto found = tracked.find(key);
     if (found == tracked.end()) {
       continue;

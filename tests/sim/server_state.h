@@ -17,6 +17,12 @@
 
 namespace belay::sim {
 
+// The keys of a command: every so many of these words.
+struct Keys {
+  std::span<const std::string_view> words;
+  std::size_t step = 1;
+};
+
 struct Session {
   int id = 0;
   Server::Push push;
@@ -54,7 +60,7 @@ struct ServerState final : ScriptCommands {
   // Tells connections with tracking that any key may have changed.
   void invalidate_all();
   // Tells those that track these keys that they have changed, once.
-  void invalidate(std::span<const std::string_view> keys);
+  void invalidate(const Keys& keys);
 
   Server::Clock clock;
   std::int64_t fixed_time_us = 0;

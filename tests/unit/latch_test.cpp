@@ -62,7 +62,8 @@ TEST(Latch, SaysOfARequestWhoseItIsAndWhichItIs) {
   const Resource resource = latch().resource("a");
   const Command down = latch().count_down(resource, {7}, 2, 77);
   EXPECT_EQ(down.script, &scripts::kLatchDown);
-  EXPECT_EQ(down.keys, resource.keys);
+  EXPECT_TRUE(
+      std::equal(down.keys.begin(), down.keys.end(), resource.keys.begin(), resource.keys.end()));
   const std::string request = Packer().bytes(kClient).number(7).take();
   EXPECT_EQ(down.args.at(0), request + Packer().number(2).number(60 * kSecond).number(77).take());
   EXPECT_EQ(down.args.at(1), "belay:in:");
