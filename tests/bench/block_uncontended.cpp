@@ -2,12 +2,14 @@
 // 64 threads, 64 submissions in flight from one thread, and 16 names in one hold.
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "blocks.h"
 #include "crew.h"
 #include "floor.h"
+#include "peer.h"
 #include "target.h"
 
 namespace belay::bench {
@@ -230,20 +232,30 @@ void run_names16(const Plan& plan, Report& report) {
   Target target(plan.server.url());
   Floor floor(plan.server.port(), Recipe::kBare);
   std::int64_t count = 0;
-  const std::vector<Measured> measured =
-      compare(plan, {names_pair("sixteen", kNames, target, count),
-                     names_pair("one", 1, target, count),
-                     {"ping", [&floor](double seconds) {
-                        return run_alone(seconds, [&floor] { floor.ping(); });
-                      }}});
+  std::vector<Side> sides{names_pair("sixteen", kNames, target, count),
+                          names_pair("one", 1, target, count),
+                          {"ping", [&floor](double seconds) {
+                             return run_alone(seconds, [&floor] { floor.ping(); });
+                           }}};
+  std::optional<Peer> peer;
+  if (!plan.peer.empty()) {
+    peer.emplace(plan.peer, plan.server.port());
+    sides.push_back(
+        {"peer", [&peer](double seconds) { return peer->run(seconds); }, peer->process()});
+  }
+  const std::vector<Measured> measured = compare(plan, sides);
   report.sides(measured, "hold");
   const Ratio to_one = latency_ratio(measured, "sixteen", "one");
   report.line("p50 to one: " + show(to_one));
   report.at_most("p50, times one name", "<= 8.00", 8, to_one.known, to_one.median, 2);
-  // Redisson's MultiLock of 16 names took 200 to 250 PINGs where it was measured.
   const Ratio to_ping = latency_ratio(measured, "sixteen", "ping");
   report.line("p50 to a PING: " + show(to_ping));
   report.at_most("p50, times a PING", "<= 10.00", 10, to_ping.known, to_ping.median, 2);
+  if (peer) {
+    const Ratio to_ours = latency_ratio(measured, "peer", "sixteen");
+    report.line("p50 of the peer to ours: " + show(to_ours));
+    report.at_least("peer's p50, times ours", ">= 20.00", 20, to_ours.known, to_ours.median, 2);
+  }
 }
 
 }  // namespace belay::bench

@@ -20,11 +20,12 @@ using belay::bench::Server;
 
 constexpr const char* kUsage =
     "usage: belay_bench [--quick] [--rounds N] [--slice-ms N] [--server PROGRAM] [--side NAME] "
-    "[block...]\n"
+    "[--peer COMMAND] [block...]\n"
     "blocks: pair threads64 flight64 names16 handoff commands local16 reentry kinds readers16 "
     "server "
     "(default: all)\n"
-    "--side runs one side only, for profilers\n";
+    "--side runs one side only, for profilers\n"
+    "--peer takes 16 names in one hold beside names16; tools/bench_redisson.sh has one\n";
 
 struct Block {
   const char* name;
@@ -45,6 +46,7 @@ struct Arguments {
   int slice_ms = 0;
   std::string server = "redis-server";
   std::string side;
+  std::string peer;
   std::vector<std::string> blocks;
 };
 
@@ -90,6 +92,8 @@ Arguments parse(int argc, char** argv) {
       arguments.server = value();
     } else if (option == "--side") {
       arguments.side = value();
+    } else if (option == "--peer") {
+      arguments.peer = value();
     } else if (option == "--help") {
       std::fputs(kUsage, stdout);
       std::exit(0);
@@ -121,7 +125,7 @@ int main(int argc, char** argv) {
   const int rounds = arguments.rounds > 0 ? arguments.rounds : arguments.quick ? 8 : 40;
   const int slice_ms = arguments.slice_ms > 0 ? arguments.slice_ms : arguments.quick ? 50 : 100;
   const std::unique_ptr<Server> server = Server::start(arguments.server);
-  const Plan plan{*server, rounds, slice_ms / 1e3, arguments.quick, arguments.side};
+  const Plan plan{*server, rounds, slice_ms / 1e3, arguments.quick, arguments.side, arguments.peer};
   std::printf("Belay %s on %s, loopback TCP; %d rounds of %d ms a side, in alternating order\n",
               belay_version(), server->version().c_str(), rounds, slice_ms);
   Report report;

@@ -19,9 +19,9 @@ std::int64_t read_clock(clockid_t clock) {
 
 void measure(const Plan& plan, const Side& side, Measured* measured) {
   const std::int64_t server_cpu = plan.server.cpu_ns();
-  const std::int64_t client_cpu = process_cpu_ns();
+  const std::int64_t client_cpu = process_cpu_ns(side.process);
   const Slice slice = side.run(plan.slice_s);
-  measured->client_cpu_ns += process_cpu_ns() - client_cpu;
+  measured->client_cpu_ns += process_cpu_ns(side.process) - client_cpu;
   measured->server_cpu_ns += plan.server.cpu_ns() - server_cpu;
   measured->count += slice.count;
   measured->rates.push_back(static_cast<double>(slice.count) / slice.seconds);
@@ -36,8 +36,12 @@ std::int64_t now_ns() {
   return read_clock(CLOCK_MONOTONIC);
 }
 
-std::int64_t process_cpu_ns() {
-  return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+std::int64_t process_cpu_ns(pid_t process) {
+  clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
+  if (process != 0) {
+    clock_getcpuclockid(process, &clock);
+  }
+  return read_clock(clock);
 }
 
 std::vector<Measured> compare(const Plan& plan, const std::vector<Side>& sides) {

@@ -2,6 +2,8 @@
 // whatever else the machine does then strikes all of them alike. Used by the main thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,8 +15,8 @@ namespace belay::bench {
 
 // Nanoseconds of CLOCK_MONOTONIC, the same in all processes.
 std::int64_t now_ns();
-// Nanoseconds of CPU time of this process, all threads.
-std::int64_t process_cpu_ns();
+// Nanoseconds of CPU time of a process, all threads; 0: this one.
+std::int64_t process_cpu_ns(pid_t process = 0);
 
 // What one side did in one round.
 struct Slice {
@@ -27,6 +29,7 @@ struct Side {
   std::string name;
   // Works for about `seconds` and says what it has done.
   std::function<Slice(double seconds)> run;
+  pid_t process = 0;  // that does the work; 0: this one
 };
 
 // What one side did in all rounds.
@@ -47,6 +50,7 @@ struct Plan {
   double slice_s;
   bool quick;
   std::string only;  // the one side to run, for profilers; empty: all
+  std::string peer;  // a command, see peer.h; empty: none
 };
 
 std::vector<Measured> compare(const Plan& plan, const std::vector<Side>& sides);
