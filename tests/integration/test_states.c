@@ -116,7 +116,7 @@ static void test_eviction(Server* server) {
 static void test_loading(Server* server) {
   belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
   const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
-  server_ask(server, "EVAL", "for i = 1, 1500 do redis.call('SET', i, string.rep('x', 100)) end",
+  server_ask(server, "EVAL", "for i = 1, 3000 do redis.call('SET', i, string.rep('x', 100)) end",
              "0", NULL);
   server_tell(server, "SAVE", NULL);
   server_kill(server);
@@ -125,7 +125,7 @@ static void test_loading(Server* server) {
   memcpy(server->options, slow, sizeof slow);
   server_start(server);
   CHECK_TEXT("-LOADING", server_ask(server, "GET", "1", NULL));
-  belay_client* hasty = CLIENT(.url = server->url, .request_timeout_ms = 300);
+  belay_client* hasty = CLIENT(.url = server->url, .request_timeout_ms = scaled(300));
   check_words(server, hasty, "b", BELAY_UNAVAILABLE, "LOADING");
   belay_client* patient = CLIENT(.url = server->url, .request_timeout_ms = scaled(kLimitMs));
   const int64_t next = GRANTED(belay_lock(patient, "b", -1, 0, NULL));
@@ -144,7 +144,7 @@ static void run_endless_script(Server* server, const Line* parent, int64_t numbe
 
 static void test_busy(Server* server) {
   belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = scaled(3000));
-  belay_client* hasty = CLIENT(.url = server->url, .request_timeout_ms = 300);
+  belay_client* hasty = CLIENT(.url = server->url, .request_timeout_ms = scaled(300));
   belay_client* patient = CLIENT(.url = server->url, .request_timeout_ms = scaled(kLimitMs));
   CHECK_STATUS(BELAY_OK, belay_client_ping(hasty, NULL));
   CHECK_STATUS(BELAY_OK, belay_client_ping(patient, NULL));
