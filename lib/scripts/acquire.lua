@@ -89,8 +89,9 @@ if held and record:sub(4, 25) == client then
   if epoch_of(record:sub(26)) > epoch_of(epoch) then
     return struct.pack('<Bd', STALE, ts)
   end
-  -- An older claim of this client: it asks anew, so it has freed that one, unless that was lost and its lock-delay runs.
-  held = expires(record) < ts
+  -- An older claim of this client: it asks anew, so it has freed that one, unless that has a lock-delay: it may be lost, though
+  -- its leave has not come yet.
+  held = kept_until(record) > expires(record)
 end
 
 -- What several hold together.
@@ -111,7 +112,7 @@ if not alone or (record and is_joint(record)) then
     permits = member.permits
     hand.members.write(hand.joint, who, member, info)
     return granted(member.fence, member.fence, redis.call('EXISTS', KEYS[3]) == 1)
-  elseif member and member.expires >= ts then
+  elseif member and member.expires >= ts and member.delay == 0 then
     hand.members.drop(hand.joint, who, member.permits)
     hand.joint = hand.members.sweep(hand.joint)
   end

@@ -122,8 +122,8 @@ for index = 1, count do
 end
 
 -- Whether another claim of this client keeps a newer one than its own from being taken, or this one was lost and left; what
--- an older one has is as good as freed, unless it was lost and its lock-delay runs. Finds out what stands: name.again,
--- name.held, name.joint.
+-- an older one has is as good as freed, unless it has a lock-delay, as in acquire. Finds out what stands: name.again, name.held,
+-- name.joint.
 local function look_at_own(name)
   local record, epoch = name.record, name.epoch
   local joint = record and is_joint(record)
@@ -131,7 +131,7 @@ local function look_at_own(name)
   if name.held and record:sub(4, 25) == client then
     local stands = epoch_of(record:sub(26))
     name.again = stands == epoch
-    name.held = not name.again and expires(record) < ts
+    name.held = not name.again and kept_until(record) > expires(record)
     return stands > epoch or (name.again and expires(record) == 0)
   end
   if not joint then
@@ -144,7 +144,7 @@ local function look_at_own(name)
     name.again, name.member = member.epoch == epoch, member
     return member.epoch > epoch or member.expires == 0
   end
-  if member and member.expires >= ts then
+  if member and member.expires >= ts and member.delay == 0 then
     name.members.drop(name.joint, client, member.permits)
     name.joint = name.members.sweep(name.joint)
   end

@@ -149,9 +149,20 @@ TEST_P(LockDelay, OfALapsedReaderThatLeavesGoesOnAndItsLeaseNeverDoes) {
   EXPECT_EQ(share("A", 2).code, "queued");
 }
 
-TEST_P(LockDelay, ItsOwnNewerClaimTakesWhatIsNotLost) {
-  hold("A", 1);
-  EXPECT_EQ(hold("A", 2).code, "granted");
+// It may be lost: what says so may have been refused, or not have come yet.
+TEST_P(LockDelay, ItsOwnNewerClaimWaitsForTheLeaveOfWhatItHas) {
+  for (const char* const group : {"", "r"}) {
+    for (const bool lost : {false, true}) {
+      command({"FLUSHALL"});
+      listen({"A"});
+      hold("A", 1, group);
+      told();
+      EXPECT_EQ(try_acquire("A", 2).code, "busy");
+      EXPECT_EQ(acquire("A", 2).code, "queued");
+      EXPECT_EQ(leave_with({.client = "A", .epoch = 1, .lost = lost}), "ok");
+      EXPECT_EQ(acquire("A", 2).code, lost ? "queued" : "granted");
+    }
+  }
 }
 
 TEST_P(LockDelay, IsThatOfTheNewHolderAfterAHandoff) {

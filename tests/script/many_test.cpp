@@ -307,6 +307,20 @@ TEST_P(Many, WaitsOutTheLockDelayOfALostName) {
   expect_none("busy");
 }
 
+TEST_P(Many, WaitsForTheLeaveOfAnOlderClaimWithALockDelay) {
+  for (const char* const group : {"", "r"}) {
+    command({"FLUSHALL"});
+    use_lock("b");
+    acquire_with({.client = "B", .epoch = 1, .delay = 5 * kSecond, .group = group});
+    const std::string before = contents();
+    EXPECT_EQ(take("B", {"a", "b"}, 2).code, "busy");
+    EXPECT_EQ(contents(), before);
+    use_lock("b");
+    leave("B", 1);
+    EXPECT_EQ(take("B", {"a", "b"}, 2).code, "granted");
+  }
+}
+
 TEST_P(Many, IsStaleWhereAClaimWasLostAndLeft) {
   for (const char* const group : {"", "r"}) {
     command({"FLUSHALL"});
