@@ -2,8 +2,8 @@
 -- with this epoch or an older one: out of the queue. Safe to repeat.
 --
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
--- ARGV  1 packed: kind; then for each name in turn, at most 256, as ROW: claim, highest fence seen, lost (1: whoever had it was told
---         that it is lost: its lock-delay begins, if it has one)
+-- ARGV  1 packed: kind; then for each name in turn, at most 256, as ROW: claim, highest fence seen, lost (1: whoever had it was
+--         told that it is lost: its lock-delay begins, if it has one)
 --       2 prefix of inboxes
 -- Replies, packed, for each name in turn: code, server time, grant lease
 --   1 ok (it was ours)   2 not ours   3 more (as ok or not ours, but call again at once: waiters are still to be served)

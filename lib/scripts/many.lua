@@ -2,8 +2,8 @@
 -- waits for. Never waits. Safe to repeat with the same claims: it is told again, and each lease counts from the latest call.
 --
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
--- ARGV  1 prefix of inboxes   2 info   3 packed: client id (22 bytes), not-after, lease; then for each name in turn, at most 256, as
---         ROW: epoch, highest fence seen, lock-delay, local waiters
+-- ARGV  1 prefix of inboxes   2 info   3 packed: client id (22 bytes), not-after, lease; then for each name in turn, at most 256,
+--         as ROW: epoch, highest fence seen, lock-delay, local waiters
 --       4 and on, where not all are alone, for each name in turn the group: who share it; '' = alone
 -- Replies, packed, code and server time first:
 --   1 granted   for each name in turn: fence, end of its range, somebody waits (0, 1)
@@ -35,7 +35,7 @@ for index = 1, count do
   local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
   local key, fence_key = KEYS[at], KEYS[at + 1]
   local epoch, highest, delay = rows[row + 1], rows[row + 2], rows[row + 3]
-  -- As sound(): a call costs what matters where it is made for each name.
+  -- As sound(), spelled out as calls cost.
   fine = fine and not taken[key] and (epoch % 1) + (highest % 1) + (delay % 1) == 0 and epoch >= 0 and epoch <= LARGEST
     and highest >= 0 and highest <= LARGEST and delay >= 0 and delay <= LARGEST
   taken[key] = true
@@ -215,8 +215,8 @@ end
 
 local function take_alone(name)
   local key = KEYS[name.at + 1]
-  local fence, last =
-    take(KEYS, name.at, client .. struct.pack('<d', name.epoch), ts, lease, above[key], false, name.local_waiters, name.delay, info)
+  local claim = client .. struct.pack('<d', name.epoch)
+  local fence, last = take(KEYS, name.at, claim, ts, lease, above[key], false, name.local_waiters, name.delay, info)
   above[key] = last
   return struct.pack('<ddB', fence, last, 0)
 end

@@ -159,8 +159,8 @@ MUTATIONS = [
              "  if code then",
              "  if code and not OFF('all-or-none') then"),
     Mutation("many-passes-nobody-who-waits", "lib/scripts/many.lua",
-             "  name.waited_for = redis.call('EXISTS', KEYS[name.at + 2]) == 1",
-             "  name.waited_for = not OFF('many-passes-nobody-who-waits') and redis.call('EXISTS', KEYS[name.at + 2]) == 1"),
+             "  name.waited_for = redis.call('EXISTS', KEYS[at + 2]) == 1",
+             "  name.waited_for = not OFF('many-passes-nobody-who-waits') and redis.call('EXISTS', KEYS[at + 2]) == 1"),
     Mutation("many-tells-nobody-again-of-what-has-lapsed", "lib/scripts/many.lua",
              "  name.joint = name.members.sweep(name.members.read(record))",
              "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"
