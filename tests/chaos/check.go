@@ -5,6 +5,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/anishathalye/porcupine"
 )
 
 const (
@@ -479,7 +481,10 @@ func (c *checker) checkExclusion(name string, holds []*Hold) {
 			current = append(current, hold)
 		}
 	}
-	hold := firstUnlinearizable(current, c.limits[name])
+	hold, result := firstUnlinearizable(current, c.limits[name])
+	if result == porcupine.Unknown {
+		c.violation(0, "whether '%s' can have been granted as it was is not known: no order was found in %v", name, patience)
+	}
 	if hold == nil {
 		return
 	}

@@ -123,6 +123,17 @@ const limited = `
 	20 2 1 call acquire id=1 name=s group= permits=2 limit=-1 owner=0 wait=-1 cancel=-1
 `
 
+// While a server is away, each change of the limit is in doubt.
+var doubted = func() string {
+	text := ""
+	for id := 100; id < 400; id++ {
+		change := " 3 1 %s limit id=" + strconv.Itoa(id)
+		text += "25" + strings.Replace(change, "%s", "call", 1) + " name=s n=" + strconv.Itoa(1+id%3) + "\n" +
+			"26" + strings.Replace(change, "%s", "return", 1) + " status=UNAVAILABLE in_doubt=900\n"
+	}
+	return text
+}()
+
 // Worker 1 sets the latch 'l' to 2 for 500 ms, and worker 2 awaits it from 20 on.
 var living = strings.Replace(set, "n=2", "n=2 ttl=500", 1)
 
@@ -766,6 +777,8 @@ var forbidden = map[string]struct{ history, violation string }{
 			30 2 1 return acquire id=1 status=OK hold=1 fence=100001 permits=2
 			40 3 1 call limit id=1 name=s n=4
 			50 3 1 return limit id=1 status=OK limit=4`, granted},
+	"more permits than the limit, beside hundreds of lower ones in doubt": {limited + doubted + `
+			30 2 1 return acquire id=1 status=OK hold=1 fence=100001 permits=2`, granted},
 	"permits of a limit that was lowered": {limited + `
 			21 1 1 call release id=1
 			22 1 1 return release id=1 status=OK

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -22,8 +21,6 @@ import (
 
 const (
 	unnumbered = int64(-1)
-	// For Porcupine to find an order. It takes milliseconds where there is one.
-	latchLimit = 20 * time.Second
 	// How much later than its time a latch may be seen: what the server asks its clock for and does are not one moment.
 	expirySlack = 100 * millisecond
 )
@@ -289,7 +286,7 @@ func latchPossible(calls []*latchCall, losses []Loss, until int64) porcupine.Che
 	if len(history.operations) == 0 {
 		return porcupine.Ok
 	}
-	return porcupine.CheckOperationsTimeout(latchModel(history.tells), history.operations, latchLimit)
+	return porcupine.CheckOperationsTimeout(latchModel(history.tells), history.operations, patience)
 }
 
 // checkLatches: each latch was set and counted down once by each that did so, nobody passed before it was open, and everybody passed then.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -21,7 +22,8 @@ import (
 //
 // A downgrade is an operation of its own, which finds the hold alone and leaves it shared by readers; and so is a change of a semaphore's
 // limit, which takes place up to twice, as it is repeated when its connection breaks. One whose outcome is unknown takes place at any time
-// after its call, which may be after all that matters.
+// after its call, or never: hundreds of them, while a server is away, make more orders than can be tried, so it is no operation, but lets
+// whoever is granted permits after its call have as many as it says.
 
 type lockState struct {
 	inside        string // the holds
@@ -35,23 +37,29 @@ type lockState struct {
 
 const readers = "r"
 
+// patience is for how long Porcupine looks for an order. It takes milliseconds where there is one.
+const patience = 20 * time.Second
+
 // A lockInput is an operation of the model.
 type lockInput struct {
 	what  string // "enter", "leave", "share", "limit"
 	hold  *Hold
-	limit int64
+	limit int64 // that is set; to one who enters, the highest of those that may be
 }
 
 // enter: a lock is entered alone when it is free, and together when it is free or held by the same group, or by owners who have it
 // already; each tenure has a fence higher than any before, and one for all of it. Permits are had while there are some, under a higher
 // fence each.
-func (lock lockState) enter(hold *Hold) (bool, lockState) {
+func (lock lockState) enter(hold *Hold, maybe int64) (bool, lockState) {
 	free := lock.alone == 0 && lock.together == 0
 	again := lock.alone > 0 && lock.worker == hold.Worker && lock.owner == hold.Owner && hold.Owner != 0
 	joins := lock.alone == 0 && hold.Group != "" && hold.Group == lock.group && (lock.together > 0 || hold.joins)
 	limit := hold.Limit
 	if limit == asItIsSet {
 		limit = lock.limit
+		if maybe > limit {
+			limit = maybe
+		}
 	}
 	switch {
 	case hold.Limit != 0 && (hold.Fence <= lock.fence || lock.together+hold.Permits > limit):
@@ -124,7 +132,7 @@ var lockModel = porcupine.Model{
 		lock, op := state.(lockState), input.(lockInput)
 		switch op.what {
 		case "enter":
-			return lock.enter(op.hold)
+			return lock.enter(op.hold, op.limit)
 		case "share":
 			return lock.share(op.hold)
 		case "limit":
@@ -136,7 +144,7 @@ var lockModel = porcupine.Model{
 }
 
 // linearizable asks Porcupine about the holds of one name that were granted up to `until`, and about the changes of its limit.
-func linearizable(holds []*Hold, limits []limitChange, until int64) bool {
+func linearizable(holds []*Hold, limits []limitChange, until int64) porcupine.CheckResult {
 	var operations []porcupine.Operation
 	add := func(input lockInput, from, to int64) {
 		operations = append(operations, porcupine.Operation{Input: input, Call: from, Return: to})
@@ -145,7 +153,13 @@ func linearizable(holds []*Hold, limits []limitChange, until int64) bool {
 		if hold.Return > until {
 			continue
 		}
-		add(lockInput{what: "enter", hold: hold}, hold.Call, hold.Return)
+		maybe := int64(0)
+		for _, change := range limits {
+			if change.to == forever && change.from < hold.Return && change.limit > maybe {
+				maybe = change.limit
+			}
+		}
+		add(lockInput{what: "enter", hold: hold, limit: maybe}, hold.Call, hold.Return)
 		if hold.Shares != 0 && hold.Shares <= until {
 			add(lockInput{what: "share", hold: hold}, hold.Shares, hold.Shared)
 		}
@@ -158,23 +172,27 @@ func linearizable(holds []*Hold, limits []limitChange, until int64) bool {
 		}
 	}
 	if len(operations) == 0 {
-		return true
+		return porcupine.Ok
 	}
 	for _, change := range limits {
-		for i := 0; i < 2 && change.from <= until; i++ {
+		for i := 0; i < 2 && change.from <= until && change.to != forever; i++ {
 			add(lockInput{what: "limit", limit: change.limit}, change.from, change.to)
 		}
 	}
-	return porcupine.CheckOperations(lockModel, operations)
+	return porcupine.CheckOperationsTimeout(lockModel, operations, patience)
 }
 
-// firstUnlinearizable finds the hold whose grant makes the history of its name impossible; nil where it is possible.
-func firstUnlinearizable(holds []*Hold, limits []limitChange) *Hold {
+// firstUnlinearizable finds the hold whose grant makes the history of its name impossible; nil where it is possible, or where that is not
+// found out.
+func firstUnlinearizable(holds []*Hold, limits []limitChange) (*Hold, porcupine.CheckResult) {
 	sorted := append([]*Hold(nil), holds...)
 	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Return < sorted[j].Return })
-	if len(sorted) == 0 || linearizable(sorted, limits, forever) {
-		return nil
+	result := linearizable(sorted, limits, forever)
+	if result != porcupine.Illegal {
+		return nil, result
 	}
-	first := sort.Search(len(sorted)-1, func(i int) bool { return !linearizable(sorted, limits, sorted[i].Return) })
-	return sorted[first]
+	first := sort.Search(len(sorted)-1, func(i int) bool {
+		return linearizable(sorted, limits, sorted[i].Return) == porcupine.Illegal
+	})
+	return sorted[first], result
 }
