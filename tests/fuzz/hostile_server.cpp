@@ -1,5 +1,6 @@
 #include "fuzz/hostile_server.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "engine/primitive.h"
@@ -15,9 +16,9 @@ using sim::RespWriter;
 constexpr char kLate = 4;
 constexpr std::size_t kKeysOfAName = 5;
 
-// How many names a command is about that has this many words beside five keys and a request each.
-std::size_t names_of(const std::vector<std::string>& command, std::size_t others) {
-  return command.size() < others ? 0 : (command.size() - others) / (kKeysOfAName + 1);
+// How many names a script's command is about: behind verb and script it says how many keys follow.
+std::size_t names_of(const std::vector<std::string>& command) {
+  return std::strtoul(command.at(2).c_str(), nullptr, 10) / kKeysOfAName;
 }
 
 std::string packed(double number) {
@@ -110,7 +111,7 @@ std::string HostileServer::taken(const Argv& command, bool lie) {
   if (code == 3) {
     text += number(1'000'000, lie);
   }
-  const std::size_t names = names_of(command, 5) + (lie ? input_.any_of<std::size_t>({0, 1}) : 0);
+  const std::size_t names = names_of(command) + (lie ? input_.any_of<std::size_t>({0, 1}) : 0);
   for (std::size_t i = 0; code == 1 && i < names; ++i) {
     const double fence = ts + 8 * static_cast<double>(i);
     text += number(fence, lie) + number(fence + 8, lie);
@@ -122,7 +123,7 @@ std::string HostileServer::taken(const Argv& command, bool lie) {
 // As leave.lua has it, for each name.
 std::string HostileServer::left(const Argv& command, bool lie) {
   std::string text;
-  const std::size_t names = std::max<std::size_t>(1, names_of(command, 4));
+  const std::size_t names = names_of(command);
   for (std::size_t i = 0; i < names; ++i) {
     text.push_back(static_cast<char>(lie ? input_.below(10) : 1));
     text += number(static_cast<double>(time_), lie);
@@ -149,7 +150,7 @@ std::string HostileServer::awaited(bool lie) {
 std::string HostileServer::renewed(const Argv& command, bool lie) {
   const auto ts = static_cast<double>(time_);
   std::string text = number(ts, lie);
-  const std::size_t claims = names_of(command, 5);
+  const std::size_t claims = names_of(command);
   for (std::size_t i = 0; i < claims; ++i) {
     text.push_back(static_cast<char>(lie ? input_.below(5) : 1));
     text += number(ts + 100, lie);

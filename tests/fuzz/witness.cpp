@@ -1,6 +1,7 @@
 #include "fuzz/witness.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "fuzz/require.h"
@@ -75,7 +76,7 @@ void Witness::note_acquire(const Argv& command, std::string_view reply) {
 void Witness::note_many(const Argv& command, std::string_view reply) {
   constexpr std::size_t kHead = kCode + kNumber;
   constexpr std::size_t kSize = 2 * kNumber + 1;
-  const std::size_t names = (command.size() - kFirstKey - 2) / (kKeys + 1);
+  const std::size_t names = std::strtoul(command[2].c_str(), nullptr, 10) / kKeys;
   if (reply.size() != kHead + names * kSize ||
       reply[0] != static_cast<char>(AcquireCode::kGranted)) {
     return;
