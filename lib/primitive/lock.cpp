@@ -143,12 +143,6 @@ std::optional<Inspection> read_inspection(Reply reply) {
   return time.complete() ? std::optional(std::move(inspection)) : std::nullopt;
 }
 
-}  // namespace
-
-bool is_fence_range(std::int64_t fence, std::int64_t last) {
-  return fence >= 1 && fence <= last && last <= kMaxId;
-}
-
 std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& args) {
   Packer packed;
   packed.bytes(me.client)
@@ -165,6 +159,12 @@ std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& arg
       .number(args.want.permits)
       .number(args.want.limit);
   return packed.take();
+}
+
+}  // namespace
+
+bool is_fence_range(std::int64_t fence, std::int64_t last) {
+  return fence >= 1 && fence <= last && last <= kMaxId;
 }
 
 std::string packed_leave(const Identity& me, const LeaveArgs& args) {

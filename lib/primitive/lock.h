@@ -31,6 +31,7 @@ std::optional<LeaveAnswer> read_left(Unpacker& fields);
 // Where a name of any kind lives.
 Resource resource_of(std::string_view prefix, std::string_view name);
 
+// As a command has them, which does not own its keys.
 std::vector<std::string_view> views(const std::vector<std::string>& keys);
 
 // Fences are ids: a number beyond them is none that a script gave out.
