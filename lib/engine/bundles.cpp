@@ -170,6 +170,7 @@ void Engine::send_leaves(const ManyNames& many, const std::vector<Asked>& claims
 
 void Engine::on_many_left(const Flight& flight, Reply reply, Micros sent, Micros now) {
   const auto answers = flight.many->read_leave(reply, flight.asked.size());
+  gathers_leaves_ = answers.has_value();
   for (std::size_t i = 0; i < flight.asked.size(); ++i) {
     Claim& claim = *flight.asked[i].claim;
     const std::int64_t epoch = flight.asked[i].epoch;
@@ -184,6 +185,7 @@ void Engine::on_many_left(const Flight& flight, Reply reply, Micros sent, Micros
     }
     settle(claim, now);
   }
+  flush_leaves(*flight.many, now);
 }
 
 // ---- Parts and their lead

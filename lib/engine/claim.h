@@ -54,7 +54,8 @@ struct Leaving {
   Micros matters_until = 0;  // local time at which its record has lapsed whatever happens
   std::int64_t tag = 0;      // of the release that waits for the answer
   bool in_flight = false;
-  bool lost = false;  // somebody was told that it is lost
+  bool lost = false;   // somebody was told that it is lost
+  bool plain = false;  // as far as is known, nobody else has to do with it
   bool answered = false;
   bool looks_after = false;  // it handed the lock on: asks again in case that grant lapses unused
 };

@@ -115,6 +115,7 @@ AcquireArgs Engine::begin_ask(Claim& claim, Micros now) {
   args.highest_fence = highest_fence_of(claim.resource.slot);
   args.generation = claim.generation;
   args.queue = !head.is_try;
+  args.first = claim.not_after == 0;
   args.local_waiters = claim.waiting.size() - 1;
   claim.not_after = args.not_after;
   claim.matters_until =
@@ -535,6 +536,8 @@ void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) 
   const Micros matters_until = std::max(
       claim.matters_until,
       claim.state == ClaimState::kHeld ? std::max(claim.lapses_at, renewed_until) : queued_until);
+  const bool plain = claim.state == ClaimState::kHeld && claim.confirmed && !claim.others_wait &&
+                     !claim.shared() && claim.suspect_until == 0;
   claim.state = ClaimState::kIdle;
   claim.ask_out = false;
   claim.ask_at = kNever;
@@ -548,6 +551,7 @@ void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) 
     leaving.matters_until = matters_until;
     leaving.tag = tag;
     leaving.lost = now < claim.delay_until;
+    leaving.plain = plain && !leaving.lost;
     leave(claim, leaving, now);
   }
 }
@@ -586,7 +590,7 @@ void Engine::send_leave(Claim& claim, Leaving& leaving, Micros now) {
 }
 
 LeaveArgs Engine::args_of(const Claim& claim, const Leaving& leaving) const {
-  return {leaving.epoch, highest_fence_of(claim.resource.slot), leaving.lost};
+  return {leaving.epoch, highest_fence_of(claim.resource.slot), leaving.lost, leaving.plain};
 }
 
 // `answer`: none where the reply is an error, or none of the script's; `words` are what it says.
@@ -598,7 +602,10 @@ void Engine::on_left(Claim& claim, std::int64_t epoch, const std::optional<Leave
   }
   const bool held_back = loss_is_untold(claim);
   found->in_flight = false;
-  if (answer) {
+  const bool was_plain = std::exchange(found->plain, false);
+  if (answer && answer->code == LeaveCode::kNotPlain && was_plain) {
+    send_leave(claim, *found, now);
+  } else if (answer && answer->code != LeaveCode::kNotPlain) {
     on_leave_answer(claim, *found, *answer, sent, now);
   } else {
     on_leave_error(claim, *found, words, now);

@@ -55,6 +55,7 @@ struct AcquireArgs {
   std::int64_t highest_fence = 0;
   std::int64_t generation = 0;  // that a waiter is to be let pass by; 0: the current one
   bool queue = false;
+  bool first = false;  // nothing was asked for under this epoch before
   std::size_t local_waiters = 0;
 };
 
@@ -93,10 +94,16 @@ struct AcquireAnswer {
 struct LeaveArgs {
   std::int64_t epoch = 0;
   std::int64_t highest_fence = 0;
-  bool lost = false;  // somebody was told that it is lost
+  bool lost = false;   // somebody was told that it is lost
+  bool plain = false;  // as far as is known, held alone with nobody waiting: less will do
 };
 
-enum class LeaveCode : std::uint8_t { kOk = 1, kNotOurs = 2, kMore = 3 };
+enum class LeaveCode : std::uint8_t {
+  kOk = 1,
+  kNotOurs = 2,
+  kMore = 3,
+  kNotPlain = 5  // nothing was done
+};
 
 struct LeaveAnswer {
   LeaveCode code = LeaveCode::kNotOurs;

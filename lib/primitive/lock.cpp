@@ -179,7 +179,7 @@ std::optional<LeaveAnswer> read_left(Unpacker& fields) {
   answer.code = static_cast<LeaveCode>(code);
   answer.server_time = fields.number();
   answer.handed = fields.number();
-  if (!fields.complete() || answer.handed > kMaxGrant || code < 1 || code > 3) {
+  if (!fields.complete() || answer.handed > kMaxGrant || code < 1 || code > 5 || code == 4) {
     return std::nullopt;
   }
   return answer;
@@ -212,6 +212,12 @@ Command HeldPrimitive::acquire(const Resource& resource, const AcquireArgs& args
 }
 
 Command HeldPrimitive::leave(const Resource& resource, const LeaveArgs& args) const {
+  if (args.plain && kind_ == Kind::kLock) {
+    return {0,
+            &scripts::kRelease,
+            {resource.keys[kRecordKey]},
+            {Packer().bytes(me_.client).number(args.epoch).take()}};
+  }
   return {0,
           &scripts::kLeave,
           views(resource.keys),

@@ -28,7 +28,10 @@ inline constexpr char kIdentityGroup = 'i';  // then the identity
 std::string packed_leave(const Identity& me, const LeaveArgs& args);
 std::optional<LeaveAnswer> read_left(Unpacker& fields);
 
-// Where a name of any kind lives.
+// Where a name of any kind lives, and which of its keys is which.
+inline constexpr std::size_t kRecordKey = 0;
+inline constexpr std::size_t kFenceKey = 1;
+inline constexpr std::size_t kQueueKey = 2;
 Resource resource_of(std::string_view prefix, std::string_view name);
 
 // As a command has them, which does not own its keys.

@@ -1,11 +1,46 @@
 #include "primitive/many.h"
 
+#include <algorithm>
+
 #include "base/packing.h"
 #include "scripts/scripts.h"
 
 namespace belay {
 
 Command ManyLocks::acquire(const std::vector<ManyPart>& parts) const {
+  const Micros delay = parts.front().args.want.lock_delay;
+  const bool plain = std::all_of(parts.begin(), parts.end(), [delay](const ManyPart& part) {
+    const AcquireArgs& args = part.args;
+    return args.first && args.local_waiters == 0 && !args.want.shared() &&
+           args.want.lock_delay == delay;
+  });
+  return plain ? take(parts) : acquire_any(parts);
+}
+
+Command ManyLocks::take(const std::vector<ManyPart>& parts) const {
+  Command command{0, &scripts::kTake, {}, {me_.info}};
+  command.keys.reserve(parts.size() * 3);
+  for (const std::size_t key : {kRecordKey, kQueueKey, kFenceKey}) {
+    for (const ManyPart& part : parts) {
+      command.keys.push_back(part.resource->keys[key]);
+    }
+  }
+  std::int64_t highest = 0;
+  for (const ManyPart& part : parts) {
+    highest = std::max(highest, part.args.highest_fence);
+  }
+  const AcquireArgs& common = parts.front().args;
+  Packer packed;
+  packed.bytes(me_.client).number(common.not_after).number(common.lease);
+  packed.number(common.want.lock_delay).number(highest);
+  for (const ManyPart& part : parts) {
+    packed.number(part.args.epoch);
+  }
+  command.args.push_back(packed.take());
+  return command;
+}
+
+Command ManyLocks::acquire_any(const std::vector<ManyPart>& parts) const {
   Command command{0, &scripts::kMany, {}, {me_.inbox_prefix(), me_.info}};
   Packer packed;
   packed.bytes(me_.client).number(parts.front().args.not_after).number(parts.front().args.lease);
@@ -30,6 +65,25 @@ Command ManyLocks::acquire(const std::vector<ManyPart>& parts) const {
 }
 
 Command ManyLocks::leave(const std::vector<ManyLeft>& parts) const {
+  const bool plain =
+      std::all_of(parts.begin(), parts.end(), [](const ManyLeft& part) { return part.args.plain; });
+  return plain ? release(parts) : leave_any(parts);
+}
+
+Command ManyLocks::release(const std::vector<ManyLeft>& parts) const {
+  Command command{0, &scripts::kRelease, {}, {}};
+  Packer packed;
+  packed.bytes(me_.client);
+  command.keys.reserve(parts.size());
+  for (const ManyLeft& part : parts) {
+    command.keys.push_back(part.resource->keys[kRecordKey]);
+    packed.number(part.args.epoch);
+  }
+  command.args.push_back(packed.take());
+  return command;
+}
+
+Command ManyLocks::leave_any(const std::vector<ManyLeft>& parts) const {
   Command command{0, &scripts::kLeave, {}, {}};
   std::string packed(1, static_cast<char>(Kind::kLock));
   command.keys.reserve(parts.size() * parts.front().resource->keys.size());

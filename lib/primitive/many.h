@@ -18,6 +18,11 @@ class ManyLocks final : public ManyNames {
       Reply reply, std::size_t count) const override;
 
  private:
+  [[nodiscard]] Command take(const std::vector<ManyPart>& parts) const;
+  [[nodiscard]] Command acquire_any(const std::vector<ManyPart>& parts) const;
+  [[nodiscard]] Command release(const std::vector<ManyLeft>& parts) const;
+  [[nodiscard]] Command leave_any(const std::vector<ManyLeft>& parts) const;
+
   const Identity me_;
 };
 

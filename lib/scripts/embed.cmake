@@ -1,6 +1,6 @@
 # Makes scripts/scripts.{h,cpp} in the build folder: each verb as it is sent, with its SHA1; beside them each as a file, for tools.
 # Those that know latches have latch.lua in front as well.
-set(verbs acquire many leave renew inspect break limit guard latch_set latch_down latch_await latch_leave)
+set(verbs acquire many take leave release renew inspect break limit guard latch_set latch_down latch_await latch_leave)
 
 # Splits a file before its line `-- Rarely`; where there is none, all of it is below.
 function(split_script file above below)

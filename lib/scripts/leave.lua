@@ -1,5 +1,5 @@
 -- Leave: release, cancel and give-back in one, of one name or several. Ours: serve the waiters, or delete the record. Queued,
--- with this epoch or an older one: out of the queue. Safe to repeat.
+-- with this epoch or an older one: out of the queue. Safe to repeat. What is plainly held is left by release.lua for less.
 --
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
 -- ARGV  1 packed: kind; then for each name in turn, at most 256, as ROW: claim, highest fence seen, lost (1: whoever had it was
@@ -18,16 +18,7 @@ local request, inbox = ARGV[1], ARGV[2]
 local count, kind = (#request - 1) / ROW_SIZE, request:byte()
 check_call(count <= MOST and #KEYS >= count * 5 and is_kind(kind))
 local rows = { struct.unpack(ROW:rep(count), request, 2) }
-local keys, taken = {}, {}
-local fine, plain = true, kind == LOCK
-for index = 1, count do
-  local key, row = KEYS[index * 5 - 4], index * COLUMNS - COLUMNS
-  local highest = rows[row + 2]
-  fine = fine and not taken[key] and rows[row + 1] ~= NOBODY and highest % 1 == 0 and highest >= 0 and highest <= LARGEST
-  keys[index], taken[key] = key, true
-  plain = plain and rows[row + 3] == 0
-end
-check_call(fine)
+local ts = now()
 
 -- Whether it is ours alone, nobody waits and nobody looks after it.
 local begin = string.char(VERSION, LOCK, 0)
@@ -39,26 +30,14 @@ local function is_plain(record, claim)
   return from == NOBODY and are_sound(fence, since, last, until_, delay)
 end
 
-local records = #keys > 1 and redis.call('MGET', unpack(keys)) or { redis.call('GET', keys[1]) }
+local names, taken = {}, {}
 for index = 1, count do
-  plain = plain and is_plain(records[index], rows[index * COLUMNS - 2])
-end
-local ts = now()
-local left = struct.pack('<Bdd', OK, ts, 0)
-if plain then
-  redis.call('DEL', unpack(keys))
-  return left:rep(#keys)
-end
-
--- Rarely
-
-local names = {}
-for index = 1, count do
-  local row = index * COLUMNS - COLUMNS
-  local name = { at = index * 5 - 4, claim = rows[row + 1], highest = rows[row + 2], lost = rows[row + 3] == 1 }
-  name.record = records[index] or redis.call('GET', KEYS[name.at]) -- MGET passes over other types
-  name.plain = not name.lost and is_plain(name.record, name.claim)
-  names[index] = name
+  local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
+  local name = { at = at, claim = rows[row + 1], highest = rows[row + 2], lost = rows[row + 3] == 1 }
+  check_call(not taken[KEYS[at]] and name.claim ~= NOBODY and sound(name.highest))
+  name.record = redis.call('GET', KEYS[at])
+  name.plain = kind == LOCK and not name.lost and is_plain(name.record, name.claim)
+  names[index], taken[KEYS[at]] = name, true
 end
 
 -- Whatever cannot be read is found before anything is written.
@@ -145,6 +124,6 @@ for index, name in ipairs(names) do
   if name.plain then
     redis.call('DEL', KEYS[name.at])
   end
-  replies[index] = name.plain and left or leave(name)
+  replies[index] = name.plain and struct.pack('<Bdd', OK, ts, 0) or leave(name)
 end
 return table.concat(replies)

@@ -1,5 +1,6 @@
 -- Many: take several locks at once, all of them or none; each that is free, or shared with the group asked for, and that nobody
--- waits for. Never waits. Safe to repeat with the same claims: it is told again, and each lease counts from the latest call.
+-- waits for. Never waits. Safe to repeat with the same claims: it is told again, and each lease counts from the latest call. What is
+-- plainly free is taken by take.lua for less.
 --
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
 -- ARGV  1 prefix of inboxes   2 info   3 packed: client id (22 bytes), not-after, lease; then for each name in turn, at most 256,
@@ -28,97 +29,29 @@ if ts > not_after then
 end
 
 local rows = { struct.unpack(ROW:rep(count), request, HEAD_SIZE + 1) }
-local above, fence_keys = {}, {} -- the highest fence, by its key: names of one slot share it
-local taken, standing = {}, {}
-local fine = true
-for index = 1, count do
-  local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
-  local key, fence_key = KEYS[at], KEYS[at + 1]
-  local epoch, highest, delay = rows[row + 1], rows[row + 2], rows[row + 3]
-  -- As sound(), spelled out as calls cost.
-  fine = fine and not taken[key] and (epoch % 1) + (highest % 1) + (delay % 1) == 0 and epoch >= 0 and epoch <= LARGEST
-    and highest >= 0 and highest <= LARGEST and delay >= 0 and delay <= LARGEST
-  taken[key] = true
-  standing[2 * index - 1], standing[2 * index] = key, KEYS[at + 2]
-  local other = above[fence_key]
-  if not other then
-    fence_keys[#fence_keys + 1] = fence_key
-  end
-  if not other or highest > other then
-    above[fence_key] = highest
-  end
-end
-check_call(fine)
-
--- Raises the highest fences to those that stand.
-local function read_fences()
-  local stored = redis.call('MGET', unpack(fence_keys))
-  for index = 1, #fence_keys do
-    local key = fence_keys[index]
-    local text = stored[index] or redis.call('GET', key) -- which fails where the key holds something else
-    local fence = text and fence_in(key, text)
-    if fence and fence > above[key] then
-      above[key] = fence
-    end
-  end
-end
-
--- Takes names that nobody has or waits for, with as few commands as will do.
-local function take_free()
-  read_fences()
-  local replies = { struct.pack('<Bd', GRANTED, ts) }
-  local begin = string.char(VERSION, LOCK, 0) .. client
-  local fence, delay, local_waiters, reply, rest, stands
-  for index = 1, count do
-    local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
-    local key = KEYS[at + 1]
-    local its_fence = above[key] < ts and ts or above[key] + 1
-    above[key] = its_fence + RANGE
-    if its_fence ~= fence or rows[row + 3] ~= delay or rows[row + 4] ~= local_waiters then
-      fence, delay, local_waiters = its_fence, rows[row + 3], rows[row + 4]
-      reply = struct.pack('<ddB', fence, above[key], 0)
-      rest = struct.pack(AFTER_CLAIM, fence, ts, above[key], ts + lease, 1, local_waiters, NOBODY, delay) .. info
-      stands = tostring(math.ceil((lease + delay) / 1000) + SWEEP_MS)
-    end
-    replies[index + 1] = reply
-    local from = HEAD_SIZE + 1 + (index - 1) * ROW_SIZE
-    redis.call('SET', KEYS[at], begin .. request:sub(from, from + 7) .. rest, 'PX', stands)
-  end
-  local fences, highest, packed = {}, nil, nil
-  for index = 1, #fence_keys do
-    local key = fence_keys[index]
-    if above[key] ~= highest then
-      highest, packed = above[key], struct.pack('<d', above[key])
-    end
-    fences[2 * index - 1], fences[2 * index] = key, packed
-  end
-  redis.call('MSET', unpack(fences))
-  return table.concat(replies)
-end
-
-if #ARGV == 3 and redis.call('EXISTS', unpack(standing)) == 0 then
-  return take_free()
-end
-
--- Rarely
-
-local names = {}
+local above, names, taken = {}, {}, {} -- the highest fence, by its key: names of one slot share it
 for index = 1, count do
   local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
   local name = { at = at, epoch = rows[row + 1], delay = rows[row + 3], local_waiters = rows[row + 4],
-    group = ARGV[index + 3] or '', record = redis.call('GET', KEYS[at]) }
-  local key = KEYS[at + 1]
-  check_call(#name.group <= LONGEST_GROUP)
+    group = ARGV[index + 3] or '' }
+  check_call(not taken[KEYS[at]] and sound(name.epoch) and sound(rows[row + 2]) and sound(name.delay)
+    and #name.group <= LONGEST_GROUP)
+  names[index], taken[KEYS[at]] = name, true
+  above[KEYS[at + 1]] = math.max(above[KEYS[at + 1]] or 0, rows[row + 2])
+end
+for _, name in ipairs(names) do
+  local at = name.at
+  name.record = redis.call('GET', KEYS[at])
   local problem = unreadable(name.record, KEYS[at], LOCK)
   if problem then
     return problem
   end
-  name.waited_for = redis.call('EXISTS', KEYS[at + 2]) == 1
+  local key = KEYS[at + 1]
   above[key] = highest_fence(KEYS, at, above[key])
+  name.waited_for = redis.call('EXISTS', KEYS[at + 2]) == 1
   if name.group ~= '' or name.record or name.waited_for then
     check_types(KEYS, at)
   end
-  names[index] = name
 end
 
 -- Whether another claim of this client keeps a newer one than its own from being taken, or this one was lost and left; what

@@ -18,7 +18,8 @@ constexpr std::size_t kKeysOfAName = 5;
 
 // How many names a script's command is about: behind verb and script it says how many keys follow.
 std::size_t names_of(const std::vector<std::string>& command) {
-  return std::strtoul(command.at(2).c_str(), nullptr, 10) / kKeysOfAName;
+  const std::size_t keys = std::strtoul(command.at(2).c_str(), nullptr, 10);
+  return calls(command, scripts::kRelease) ? keys : keys / kKeysOfAName;
 }
 
 std::string packed(double number) {
@@ -63,9 +64,10 @@ std::string HostileServer::answer(const Argv& command) {
     case 4:
       return other_type();
     case 5: {  // another command's
-      const Script* script = input_.any_of<const Script*>(
-          {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
-           &scripts::kLatchAwait, &scripts::kLimit, &scripts::kBreak, &scripts::kMany});
+      const Script* script =
+          input_.any_of<const Script*>({&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
+                                        &scripts::kInspect, &scripts::kLatchAwait, &scripts::kLimit,
+                                        &scripts::kBreak, &scripts::kMany, &scripts::kRelease});
       return reply_of({"EVALSHA", std::string(script->sha1), "5", "r", "f", "q", "w", "e", "", ""},
                       true);
     }
@@ -120,7 +122,7 @@ std::string HostileServer::taken(const Argv& command, bool lie) {
   return text;
 }
 
-// As leave.lua has it, for each name.
+// As leave.lua and release.lua have it, for each name.
 std::string HostileServer::left(const Argv& command, bool lie) {
   std::string text;
   const std::size_t names = names_of(command);
@@ -166,7 +168,7 @@ std::string HostileServer::packed_answer(const Argv& command, bool lie) {
   if (calls(command, scripts::kMany)) {
     return taken(command, lie);
   }
-  if (calls(command, scripts::kLeave)) {
+  if (calls(command, scripts::kLeave) || calls(command, scripts::kRelease)) {
     return left(command, lie);
   }
   if (calls(command, scripts::kLatchAwait)) {

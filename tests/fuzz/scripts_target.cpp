@@ -296,6 +296,9 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
     }
     return {packed_all, inbox};
   }
+  if (&script == &scripts::kRelease) {
+    return {claim()};
+  }
   if (&script == &scripts::kInspect) {
     return {lies() ? std::string(input_.bytes()) : std::to_string(input_.integer())};
   }
@@ -351,13 +354,16 @@ void Calls::call() {
   const Script& script = *input_.any_of<const Script*>(
       {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect, &scripts::kBreak,
        &scripts::kLimit, &scripts::kMany, &scripts::kLatchAwait, &scripts::kLatchLeave,
-       &scripts::kLatchDown, &scripts::kLatchSet});
+       &scripts::kLatchDown, &scripts::kLatchSet, &scripts::kRelease});
   std::size_t resources = 1;
   Argv args = arguments_of(script, &resources);
   Argv keys;
   for (std::size_t i = 0; i < resources; ++i) {
     const std::vector<std::string>& more = i == 1 ? others_ : keys_;
     keys.insert(keys.end(), more.begin(), more.end());
+  }
+  if (&script == &scripts::kRelease) {
+    keys.resize(1);
   }
   if (lies()) {
     keys.resize(input_.below(12), "belay:r:{c}");

@@ -376,9 +376,10 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
 
   void load_scripts(Caller& caller) {
     for (const Script* const script :
-         {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
-          &scripts::kBreak, &scripts::kLimit, &scripts::kGuard, &scripts::kLatchSet,
-          &scripts::kLatchDown, &scripts::kLatchAwait, &scripts::kLatchLeave}) {
+         {&scripts::kAcquire, &scripts::kLeave, &scripts::kRelease, &scripts::kRenew,
+          &scripts::kInspect, &scripts::kBreak, &scripts::kLimit, &scripts::kGuard,
+          &scripts::kLatchSet, &scripts::kLatchDown, &scripts::kLatchAwait,
+          &scripts::kLatchLeave}) {
       const std::string body = body_with_clock(*script);
       const std::string sha1 = sim_.execute({"SCRIPT", "LOAD", body}).text;
       EXPECT_EQ(real_.execute({"SCRIPT", "LOAD", body}).text, sha1);

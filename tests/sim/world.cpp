@@ -19,9 +19,9 @@ constexpr int kLostPercent = 10;
 // What a command is about: the verb of a script, or its own name.
 std::string_view verb_of(Server::Args argv) {
   for (const Script* script :
-       {&scripts::kAcquire, &scripts::kMany, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
-        &scripts::kBreak, &scripts::kLimit, &scripts::kGuard, &scripts::kLatchSet,
-        &scripts::kLatchDown, &scripts::kLatchAwait, &scripts::kLatchLeave}) {
+       {&scripts::kAcquire, &scripts::kMany, &scripts::kTake, &scripts::kLeave, &scripts::kRelease,
+        &scripts::kRenew, &scripts::kInspect, &scripts::kBreak, &scripts::kLimit, &scripts::kGuard,
+        &scripts::kLatchSet, &scripts::kLatchDown, &scripts::kLatchAwait, &scripts::kLatchLeave}) {
     if (argv.size() > 1 && (argv[1] == script->sha1 || argv[1] == script->body)) {
       return script->name;
     }
