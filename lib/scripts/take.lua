@@ -6,8 +6,9 @@
 --         turn, at most 256
 -- Replies, packed, as many.lua does: code and server time; then
 --   1 granted   for each name in turn: fence, end of its range, 0
+--   3 busy      remaining lease us of the first name that another client has
 --   4 late   6 more (nothing was done: call many)
-local GRANTED, MORE = 1, 6
+local GRANTED, BUSY, MORE = 1, 3, 6
 local MOST = 256
 local HEAD, HEAD_SIZE, EPOCH_SIZE = '<c22dddd', 54, 8
 
@@ -64,4 +65,14 @@ end
 
 -- Rarely
 
-return struct.pack('<Bd', MORE, ts)
+-- Where all that stands are locks that others have alone, many would say no more.
+local remaining
+for _, record in ipairs(redis.call('MGET', unpack(KEYS, 1, count))) do
+  local is_others = not record or (is_record(record) and record:byte(2) == LOCK and not is_joint(record)
+    and record:sub(4, 25) ~= client and kept_until(record) >= ts)
+  if not is_others then
+    return struct.pack('<Bd', MORE, ts)
+  end
+  remaining = remaining or record and kept_until(record) - ts
+end
+return remaining and struct.pack('<Bdd', BUSY, ts, remaining) or struct.pack('<Bd', MORE, ts)

@@ -1,7 +1,6 @@
 // What the verbs do where their keys hold something else, and where memory is full; on every
 // server. One thread.
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "script/joint_fixture.h"
@@ -9,13 +8,6 @@
 
 namespace belay::test {
 namespace {
-
-// Any number, also one that Packer has no use for.
-std::string packed_double(double number) {
-  std::string bytes(sizeof number, '\0');
-  std::memcpy(bytes.data(), &number, sizeof number);
-  return bytes;
-}
 
 // What stands for a waiter: of a lock, alone.
 std::string entry(double epoch, double grant) {

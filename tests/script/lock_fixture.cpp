@@ -2,6 +2,7 @@
 // server and in the inboxes afterwards, unpacked. One thread; GoogleTest makes one per test.
 #include "script/lock_fixture.h"
 
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -55,6 +56,12 @@ Member unpack_member(const std::string& who, const std::string& end, const std::
 std::vector<std::string> keys_of(const std::string& name) {
   const std::string tag = ":{" + name + "}";
   return {"belay:r" + tag, "belay:f" + tag, "belay:q" + tag, "belay:w" + tag, "belay:e" + tag};
+}
+
+std::string packed_double(double number) {
+  std::string bytes(sizeof number, '\0');
+  std::memcpy(bytes.data(), &number, sizeof number);
+  return bytes;
 }
 
 std::string client_id(const std::string& client) {

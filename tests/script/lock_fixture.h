@@ -32,6 +32,9 @@ std::string client_id(const std::string& client);
 std::string client_of(const std::string& id);
 std::string claim(const std::string& client, std::int64_t epoch);
 
+// Any number, also one that Packer has no use for.
+std::string packed_double(double number);
+
 struct AcquireCall {
   std::string client;
   std::int64_t epoch = 1;

@@ -27,7 +27,8 @@ class Mutation(typing.NamedTuple):
 # Not here is what another rule covers as well: the ageing of 1 beside 2, but for a round trip; 12 beside 11; 18 beside 17 and the polls;
 # an older claim of ours beside the leaves that go before every acquire; permits that stand, whatever the limit is by now, beside the leave
 # of who is refused. Nor 20: no check knows whose place was kept; nor that readers of a
-# client do not pass who waits: nobody is passed over for as long as the check allows.
+# client do not pass who waits: nobody is passed over for as long as the check allows; nor that an older membership of ours may be lost, as an
+# older claim may: 300000 schedules did not meet it, the suite script does.
 MUTATIONS = [
     Mutation("1-a-sample-counts-from-its-sending", "lib/route/clock_bound.h",
              "const Micros fresh = server - sent;",
@@ -161,6 +162,22 @@ MUTATIONS = [
     Mutation("many-passes-nobody-who-waits", "lib/scripts/many.lua",
              "  name.waited_for = redis.call('EXISTS', KEYS[at + 2]) == 1",
              "  name.waited_for = not OFF('many-passes-nobody-who-waits') and redis.call('EXISTS', KEYS[at + 2]) == 1"),
+    Mutation("take-passes-nobody-who-waits", "lib/scripts/take.lua",
+             "unpack(KEYS, 1, 2 * count)",
+             "unpack(KEYS, 1, OFF('take-passes-nobody-who-waits') and count or 2 * count)"),
+    Mutation("owner-check-in-release", "lib/scripts/release.lua",
+             "    and record:sub(1, FENCE_OFFSET) == begin .. request:sub(from, from + EPOCH_SIZE - 1)\n",
+             "    and (OFF('owner-check-in-release') and record:sub(1, 3) == begin:sub(1, 3)"
+             " or record:sub(1, FENCE_OFFSET) == begin .. request:sub(from, from + EPOCH_SIZE - 1))\n"),
+    Mutation("release-passes-over-nobody-who-waits", "lib/scripts/release.lua",
+             "local begin = string.char(VERSION, LOCK, 0) .. request:sub(1, CLIENT_SIZE)\n",
+             "local begin = string.char(VERSION, LOCK, 0) .. request:sub(1, CLIENT_SIZE)\n"
+             "if OFF('release-passes-over-nobody-who-waits') then\n"
+             "  begin = string.char(VERSION, LOCK) .. redis.call('GETRANGE', KEYS[1], 2, 2) .. request:sub(1, CLIENT_SIZE)\n"
+             "end\n"),
+    Mutation("an-older-claim-may-be-lost", "lib/scripts/acquire.lua",
+             "  held = kept_until(record) > expires(record)\n",
+             "  held = not OFF('an-older-claim-may-be-lost') and kept_until(record) > expires(record)\n"),
     Mutation("many-tells-nobody-again-of-what-has-lapsed", "lib/scripts/many.lua",
              "  name.joint = name.members.sweep(name.members.read(record))",
              "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"

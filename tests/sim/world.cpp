@@ -86,7 +86,13 @@ std::optional<std::string> World::refusal(Server::Args argv) {
       "READONLY You can't write against a read only replica.",
       "NOREPLICAS Not enough good replicas to write.",
       "ERR something else"};
-  if (calm_ || !argv[0].starts_with("EVAL") || !chance(5) || !decide()) {
+  if (calm_ || !argv[0].starts_with("EVAL")) {
+    return std::nullopt;
+  }
+  // What stands because a leave did not come has rules of its own.
+  const std::string_view verb = verb_of(argv);
+  const bool leaves = verb == "leave" || verb == "release";
+  if (!chance(leaves ? 25 : 5) || !decide()) {
     return std::nullopt;
   }
   const char* const words =

@@ -68,6 +68,19 @@ class Set : public Greeted {
     return calls;
   }
 
+  // How many keys the only call since the last time has.
+  std::size_t keys_asked_for() {
+    EXPECT_EQ(link_.sent.size(), 1U);
+    const std::string& call = link_.sent.at(0);
+    std::size_t keys = 0;
+    for (std::size_t at = call.find("\nbelay:"); at != std::string::npos;
+         at = call.find("\nbelay:", at + 1)) {
+      keys += call.compare(at, 10, "\nbelay:in:") == 0 ? 0 : 1;
+    }
+    link_.sent.clear();
+    return keys;
+  }
+
   using Calls = std::vector<std::string>;
 
   const ManyLocks many_{me_};
@@ -158,6 +171,40 @@ TEST_F(Set, IsLeftByOneCommandAndReleasedOnce) {
   EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_RELEASED);
   EXPECT_EQ(events_.events[1].status.code, BELAY_OK);
   EXPECT_TRUE(engine_.idle());
+}
+
+// Where one is not plainly free or held, the same is asked of all in full, once.
+TEST_F(Set, IsAskedForInFullWhereOneIsNotPlain) {
+  router_.apart = false;
+  acquire({"a", "b"}, kNever);
+  EXPECT_EQ(keys_asked_for(), 6U);
+  answer(bulk(Packer().u8(6).number(100 * kSecond).take()));
+  EXPECT_EQ(keys_asked_for(), 10U);
+  grant(50, 2);
+  ASSERT_TRUE(engine_.release(2, events_.events.at(0).hold, now_).ok());
+  EXPECT_EQ(keys_asked_for(), 2U);
+  const std::string not_plain = Packer().u8(5).number(100 * kSecond).number(0).take();
+  answer(bulk(not_plain + not_plain));
+  EXPECT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(keys_asked_for(), 10U);
+  const std::string left = Packer().u8(1).number(100 * kSecond).number(0).take();
+  answer(bulk(left + left));
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_EQ(events_.events[1].status.code, BELAY_OK);
+  EXPECT_TRUE(engine_.idle());
+}
+
+// A server that calls nothing plain is not asked for ever.
+TEST_F(Set, IsNotLeftWithoutEnd) {
+  router_.apart = false;
+  acquire({"a", "b"}, kNever);
+  grant(50, 2);
+  ASSERT_TRUE(engine_.release(2, events_.events.at(0).hold, now_).ok());
+  const std::string not_plain = Packer().u8(5).number(100 * kSecond).number(0).take();
+  answer(bulk(not_plain + not_plain));
+  asked();
+  answer(bulk(not_plain + not_plain));
+  EXPECT_EQ(asked(), Calls{});
 }
 
 TEST_F(Set, IsLeftSlotBySlot) {
