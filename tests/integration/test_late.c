@@ -7,8 +7,9 @@
 
 enum { kLongLeaseMs = 3600 * 1000, kChanges = 6 };
 
-// A running latch, a semaphore's limit, a held lock and a key under a fence. The server knows by now
-// every script that changes them: what is submitted next is short, so it reads all of it at once.
+// A running latch, a semaphore's limit, a held lock and a key under a fence. The server knows by
+// now every script that changes them: what is submitted next is short, so it reads all of it at
+// once.
 static void prepare(belay_client* client) {
   CHECK(belay_latch_set(client, "latch", -1, 2, 0, NULL) > 0);
   CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(client, "semaphore", -1, 2, NULL));
