@@ -66,6 +66,9 @@ class SCOPED_CAPABILITY Client::Entry {
     for (Waiter* waiter : served) {
       sem_post(&waiter->served);
     }
+    if (!served.empty()) {
+      client_.link_->take_back();  // for whoever was served in its turn, and would not know
+    }
   }
 
   Entry(const Entry&) = delete;
@@ -177,6 +180,7 @@ Status Client::submit(std::int64_t tag, const Submission& submission) {
 
 Event Client::call(const Submission& submission) {
   Waiter waiter;
+  bool alone = false;
   {
     const Entry entry(*this);
     const std::int64_t tag = ++last_tag_;
@@ -188,9 +192,22 @@ Event Client::call(const Submission& submission) {
       refusal.status = std::move(status);
       return refusal;
     }
+    alone = waiters_.size() == 1 && engine_->pending() == 1;
+  }
+  await(waiter, alone);
+  return std::move(waiter.event);
+}
+
+// Who is alone in here reads what it waits for itself, until anybody else comes.
+void Client::await(Waiter& waiter, bool alone) {
+  if (const auto turn = alone ? link_->begin_turn() : nullptr; turn != nullptr) {
+    do {
+      if (sem_trywait(&waiter.served) == 0) {
+        return;
+      }
+    } while (turn->read());
   }
   wait_for(&waiter.served);
-  return std::move(waiter.event);
 }
 
 Status Client::shutdown() {
@@ -214,9 +231,11 @@ void Client::on_link_open() {
   node_->on_link_open(entry.now());
 }
 
-void Client::on_link_bytes(std::string_view bytes) {
+void Client::on_link_bytes(const void* connection, std::string_view bytes) {
   const Entry entry(*this);
-  node_->on_link_bytes(bytes, entry.now());
+  if (link_->is_open(connection)) {
+    node_->on_link_bytes(bytes, entry.now());
+  }
 }
 
 void Client::on_link_closed(const Status& why) {

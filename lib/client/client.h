@@ -115,7 +115,8 @@ class Client final : public LinkEvents, public EngineEvents {
   Status start();
   void on_timer();
   void on_link_open() override;
-  void on_link_bytes(std::string_view bytes) override;
+  void on_link_bytes(const void* connection, std::string_view bytes) override;
+  void await(Waiter& waiter, bool alone);
   void on_link_closed(const Status& why) override;
   void on_event(Event event) override REQUIRES(monitor_);
 

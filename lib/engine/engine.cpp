@@ -106,7 +106,7 @@ Status Engine::admit(std::int64_t tag, PendingKind kind) const {
   if (pendings_.contains(tag)) {
     return {BELAY_TAG_IN_USE, "tag " + std::to_string(tag) + " belongs to a pending submission"};
   }
-  const std::size_t count = pendings_.size() - parts_pending_;
+  const std::size_t count = pending();
   const bool full = static_cast<std::int64_t>(count) >= config_.max_pending;
   if (full && kind != PendingKind::kRelease) {
     return {BELAY_TOO_MANY_PENDING, "there are " + std::to_string(count) +

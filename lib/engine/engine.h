@@ -69,6 +69,9 @@ class Engine final : public NodeEvents {
   // Nothing is remembered but holds that were lost and not released.
   bool idle() const { return claims_.empty() && pendings_.empty(); }
 
+  // How many submissions have not completed.
+  std::size_t pending() const { return pendings_.size() - parts_pending_; }
+
   // Time.
   void on_timer(Micros now);
 

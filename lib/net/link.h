@@ -1,6 +1,6 @@
 // A stream of bytes to one server, as the layers above see it: a socket in life, a fake in
-// simulations. open, close and the events belong to the loop thread; send is for whoever is in the
-// client's monitor.
+// simulations. open and the events that a connection has begun or ended belong to the loop thread;
+// send and close are for whoever is in the client's monitor.
 #pragma once
 
 #include <string_view>
@@ -34,7 +34,8 @@ class LinkEvents {
   LinkEvents& operator=(const LinkEvents&) = delete;
 
   virtual void on_link_open() = 0;
-  virtual void on_link_bytes(std::string_view bytes) = 0;
+  // `connection`: which one they came by. Whoever reads need not be alone: it may have ended.
+  virtual void on_link_bytes(const void* connection, std::string_view bytes) = 0;
   virtual void on_link_closed(const Status& why) = 0;
 };
 

@@ -3,6 +3,7 @@
 // the loop calls, belongs to its own.
 #pragma once
 
+#include <pthread.h>
 #include <uv.h>
 
 #include <functional>
@@ -32,6 +33,8 @@ class Loop {
 
   // Makes on_timer run at `at`, if that is sooner than what is armed already.
   void arm(Micros at);
+
+  [[nodiscard]] bool is_this_thread() const { return pthread_equal(pthread_self(), thread_) != 0; }
 
   uv_loop_t* uv() { return &loop_; }
 

@@ -2,6 +2,9 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -55,10 +58,36 @@ void tune(int fd, int family) {
 
 }  // namespace
 
+// Kept by whoever uses it, so that its descriptors name nothing else meanwhile.
+struct SocketLink::Socket {
+  explicit Socket(int family)
+      : fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
+        readiness(epoll_create1(EPOLL_CLOEXEC)),
+        kick(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+
+  ~Socket() {
+    for (const int one : {fd, readiness, kick}) {
+      if (one >= 0) {
+        ::close(one);
+      }
+    }
+  }
+
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  [[nodiscard]] bool made() const { return fd >= 0 && readiness >= 0 && kick >= 0; }
+
+  const int fd;
+  // What the loop watches in its place: unlike a handle of libuv's, any thread may change for what.
+  const int readiness;
+  const int kick;  // readable: whoever is in its turn is to go
+};
+
 // The loop's handle of one socket; outlives the link's interest in it until libuv has let go.
 struct SocketLink::Watch {
   uv_poll_t poll{};
-  int fd = -1;
+  std::shared_ptr<Socket> socket;
 };
 
 // A look-up's way back to the loop, until the link loses interest.
@@ -134,62 +163,62 @@ void SocketLink::connect_next() {
 }
 
 bool SocketLink::connect_to(const SocketAddress& address) {
-  const int fd = socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) {
+  auto socket = std::make_shared<Socket>(address.storage.ss_family);
+  epoll_event writable{};
+  writable.events = EPOLLOUT;
+  if (!socket->made() || epoll_ctl(socket->readiness, EPOLL_CTL_ADD, socket->fd, &writable) != 0) {
     return false;
   }
-  tune(fd, address.storage.ss_family);
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0 &&
+  tune(socket->fd, address.storage.ss_family);
+  if (connect(socket->fd, reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0 &&
       errno != EINPROGRESS) {
     const int error = errno;
-    ::close(fd);
+    socket.reset();
     errno = error;
     return false;
   }
   connecting_ = true;
   watch_ = new Watch;
-  watch_->fd = fd;
+  watch_->socket = std::move(socket);
   watch_->poll.data = this;
-  uv_poll_init(loop_.uv(), &watch_->poll, fd);
-  watch(UV_WRITABLE);
+  uv_poll_init(loop_.uv(), &watch_->poll, watch_->socket->readiness);
+  uv_poll_start(&watch_->poll, UV_READABLE, [](uv_poll_t* poll, int, int) {
+    static_cast<SocketLink*>(poll->data)->on_ready();
+  });
   return true;
 }
 
-void SocketLink::watch(int events) {
-  uv_poll_start(&watch_->poll, events, [](uv_poll_t* poll, int status, int ready) {
-    static_cast<SocketLink*>(poll->data)->on_ready(status, ready);
-  });
+// Sets what makes the loop look at the socket, beside its end.
+void SocketLink::watch_for(const Socket& socket) {
+  epoll_event events{};
+  events.events = (left_ ? 0U : EPOLLIN) | (blocked_ ? EPOLLOUT : 0U);
+  epoll_ctl(socket.readiness, EPOLL_CTL_MOD, socket.fd, &events);
 }
 
-void SocketLink::on_ready(int status, int events) {
+void SocketLink::on_ready() {
   if (connecting_) {
     finish_connect();
     return;
   }
-  if (status < 0) {  // libuv says no more than that; the socket knows
-    // What the server said before it broke off may be why, such as too many clients.
-    read_some();
-    if (watch_ != nullptr) {
-      fail("connection to " + server_.display() +
-           " broke: " + error_text(socket_error(watch_->fd)));
+  bool blocked = false;
+  {
+    const MutexLock lock(mutex_);
+    if (open_ != watch_->socket) {
+      return;  // another thread has closed it: the end of the watch is on its way
     }
-    return;
+    blocked = std::exchange(blocked_, false);
+    if (blocked) {
+      watch_for(*open_);
+    }
   }
-  if ((events & UV_WRITABLE) != 0) {
-    {
-      const MutexLock lock(mutex_);
-      blocked_ = false;
-    }
+  if (blocked) {
     flush();
-    update_watch();
   }
-  if ((events & UV_READABLE) != 0) {
-    read_some();
-  }
+  read_some();
 }
 
 void SocketLink::finish_connect() {
-  if (const int error = socket_error(watch_->fd); error != 0) {
+  if (const int error = socket_error(watch_->socket->fd); error != 0) {
     close();
     if (next_address_ < addresses_.size()) {
       connect_next();
@@ -199,24 +228,31 @@ void SocketLink::finish_connect() {
     return;
   }
   connecting_ = false;
-  watch(UV_READABLE);
   {
     const MutexLock lock(mutex_);
-    fd_ = watch_->fd;
+    open_ = watch_->socket;
+    watch_for(*open_);
   }
   events_.on_link_open();
 }
 
 void SocketLink::read_some() {
-  std::array<char, 65536> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by recv
-  const ssize_t size = recv(watch_->fd, buffer.data(), buffer.size(), 0);
-  if (size > 0) {
-    events_.on_link_bytes({buffer.data(), static_cast<std::size_t>(size)});
-  } else if (size == 0) {
+  const std::shared_ptr<Socket> socket = watch_->socket;
+  const ssize_t size = read_from(*socket);
+  if (size == 0) {
     fail("connection to " + server_.display() + " was closed by the server");
-  } else if (errno != EAGAIN && errno != EINTR) {
-    fail("connection to " + server_.display() + " broke: " + error_text(errno));
+  } else if (size < 0 && size != -EAGAIN && size != -EINTR) {
+    fail("connection to " + server_.display() + " broke: " + error_text(static_cast<int>(-size)));
   }
+}
+
+ssize_t SocketLink::read_from(const Socket& socket) {
+  const MutexLock lock(reading_);
+  const ssize_t size = recv(socket.fd, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+  if (size > 0) {
+    events_.on_link_bytes(&socket, {buffer_.data(), static_cast<std::size_t>(size)});
+  }
+  return size >= 0 ? size : -errno;
 }
 
 void SocketLink::fail(const std::string& what) {
@@ -225,6 +261,33 @@ void SocketLink::fail(const std::string& what) {
 }
 
 void SocketLink::close() {
+  std::shared_ptr<Socket> socket;
+  {
+    MutexLock lock(mutex_);
+    socket = std::exchange(open_, nullptr);
+    if (socket != nullptr) {
+      shutdown(socket->fd, SHUT_RDWR);
+    }
+    writer_left_.wait(lock.native(), [this]() REQUIRES(mutex_) { return !writing_; });
+    queued_.clear();
+    sending_.clear();
+    sent_ = 0;
+    blocked_ = false;
+    left_ = false;
+  }
+  if (loop_.is_this_thread()) {
+    end_watch();
+  } else if (socket != nullptr) {
+    loop_.post([this, socket] {
+      if (watch_ != nullptr && watch_->socket == socket) {
+        end_watch();
+      }
+    });
+  }
+}
+
+// What of a connection or an attempt belongs to the loop.
+void SocketLink::end_watch() {
   opening_ = false;
   connecting_ = false;
   if (look_up_ != nullptr) {
@@ -232,18 +295,6 @@ void SocketLink::close() {
     look_up_->loop = nullptr;
   }
   look_up_.reset();
-  {
-    MutexLock lock(mutex_);
-    fd_ = -1;
-    if (watch_ != nullptr) {
-      shutdown(watch_->fd, SHUT_RDWR);
-    }
-    writer_left_.wait(lock.native(), [this]() REQUIRES(mutex_) { return !writing_; });
-    queued_.clear();
-    sending_.clear();
-    sent_ = 0;
-    blocked_ = false;
-  }
   if (watch_ == nullptr) {
     return;
   }
@@ -252,30 +303,30 @@ void SocketLink::close() {
   uv_poll_stop(&watch->poll);
   uv_close(reinterpret_cast<uv_handle_t*>(&watch->poll), [](uv_handle_t* handle) {
     const std::unique_ptr<Watch> closed(static_cast<Watch*>(handle->data));
-    ::close(closed->fd);
   });
 }
 
 void SocketLink::send(std::string_view bytes) {
   const MutexLock lock(mutex_);
-  if (fd_ >= 0) {
+  if (open_ != nullptr) {
     queued_.append(bytes);
   }
 }
 
 void SocketLink::flush() {
   MutexLock lock(mutex_);
+  end_left();
   if (writing_ || blocked_) {
     return;
   }
   writing_ = true;
-  while (fd_ >= 0 && !blocked_ && (sent_ < sending_.size() || !queued_.empty())) {
+  while (open_ != nullptr && !blocked_ && (sent_ < sending_.size() || !queued_.empty())) {
     if (sent_ == sending_.size()) {
       sending_.clear();
       sending_.swap(queued_);
       sent_ = 0;
     }
-    const int fd = fd_;
+    const int fd = open_->fd;  // whoever closes it waits for us
     lock.unlock();
     const ssize_t size =
         ::send(fd, sending_.data() + sent_, sending_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -286,23 +337,73 @@ void SocketLink::flush() {
     } else if (error != EINTR) {
       // Full, or broken: the loop finds out which by waiting for it.
       blocked_ = true;
-      loop_.post([this] { update_watch(); });
+      if (open_ != nullptr) {
+        watch_for(*open_);
+      }
     }
   }
   writing_ = false;
   writer_left_.notify_all();
 }
 
-void SocketLink::update_watch() {
-  if (watch_ == nullptr || connecting_) {
+bool SocketLink::is_open(const void* connection) {
+  const MutexLock lock(mutex_);
+  return open_.get() == connection;
+}
+
+std::unique_ptr<SocketLink::Turn> SocketLink::begin_turn() {
+  const MutexLock lock(mutex_);
+  if (open_ == nullptr || turn_taken_) {
+    return nullptr;
+  }
+  turn_taken_ = true;
+  left_ = true;
+  reader_ = pthread_self();
+  watch_for(*open_);
+  return std::make_unique<Turn>(*this, open_);
+}
+
+void SocketLink::take_back() {
+  const MutexLock lock(mutex_);
+  end_left();
+}
+
+void SocketLink::end_left() {
+  if (left_ && pthread_equal(reader_, pthread_self()) == 0) {
+    left_ = false;
+    watch_for(*open_);
+    eventfd_write(open_->kick, 1);
+  }
+}
+
+void SocketLink::end_turn(const Socket& socket) {
+  const MutexLock lock(mutex_);
+  turn_taken_ = false;
+  if (std::exchange(left_, false)) {
+    watch_for(socket);
     return;
   }
-  bool blocked = false;
-  {
-    const MutexLock lock(mutex_);
-    blocked = blocked_;
+  eventfd_t kicks = 0;
+  eventfd_read(socket.kick, &kicks);  // the connection may have ended without one
+}
+
+SocketLink::Turn::Turn(SocketLink& link, std::shared_ptr<Socket> socket)
+    : link_(link), socket_(std::move(socket)) {}
+
+SocketLink::Turn::~Turn() {
+  link_.end_turn(*socket_);
+}
+
+bool SocketLink::Turn::read() {
+  std::array<pollfd, 2> ready{{{socket_->fd, POLLIN, 0}, {socket_->kick, POLLIN, 0}}};
+  if (poll(ready.data(), ready.size(), -1) < 0) {
+    return errno == EINTR;
   }
-  watch(blocked ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+  if (ready[1].revents != 0) {
+    return false;
+  }
+  const ssize_t size = link_.read_from(*socket_);
+  return size > 0 || size == -EAGAIN || size == -EINTR;
 }
 
 }  // namespace belay

@@ -1,6 +1,6 @@
 -- Many: take several locks at once, all of them or none; each that is free, or shared with the group asked for, and that nobody
--- waits for. Never waits. Safe to repeat with the same claims: it is told again, and each lease counts from the latest call. What is
--- plainly free is taken by take.lua for less.
+-- waits for. Never waits. Safe to repeat with the same claims: it is told again, and each lease counts from the latest call.
+-- What is plainly free is taken by take.lua for less.
 --
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
 -- ARGV  1 prefix of inboxes   2 info   3 packed: client id (22 bytes), not-after, lease; then for each name in turn, at most 256,

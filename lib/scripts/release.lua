@@ -1,5 +1,5 @@
--- Release: leaves locks that are held alone, that nobody waits for or looks after, and that were not lost; all of them, or none. Any
--- other is for leave.lua. Safe to repeat.
+-- Release: leaves locks that are held alone, that nobody waits for or looks after, and that were not lost; all of them, or none.
+-- Any other is for leave.lua. Safe to repeat.
 --
 -- KEYS  record of each name in turn, all in one slot where the server is a cluster
 -- ARGV  1 packed: client id (22 bytes); then the epoch of each name in turn, at most 256

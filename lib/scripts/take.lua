@@ -1,7 +1,7 @@
 -- Take: several locks at once, each to be held alone, all of them or none: where all are free, nobody waits for any, and every
--- fence is behind the clock, as is nearly always so. Anything else is for many.lua, which a repeated call goes to as well.
+-- fence is behind the clock, as is nearly always so. Anything else is for many.lua, to which a repeated call goes as well.
 --
--- KEYS  record of each name in turn; then the queue of each; then the fence of each; all in one slot where the server is a cluster
+-- KEYS  record of each name in turn; then the queue of each; then the fence of each; all in one slot in a cluster
 -- ARGV  1 info   2 packed: client id (22 bytes), not-after, lease, lock-delay, highest fence seen; then the epoch of each name in
 --         turn, at most 256
 -- Replies, packed, as many.lua does: code and server time; then

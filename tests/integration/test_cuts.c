@@ -1,6 +1,8 @@
 // Connections that are cut at a chosen moment of a command, by a proxy: before it, in the middle of
 // it, after it (its reply is lost), or with its bytes arriving late. Each command comes to the same
 // end as without a cut.
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -381,6 +383,57 @@ static void test_wipe_without_tracking(Server* server) {
   belay_client_free(client);
 }
 
+// ---- Who reads
+
+typedef struct Comer {
+  belay_client* client;
+  const char* name;
+  bool pauses;
+  _Atomic(bool) is_over;
+  _Atomic(int64_t) rounds;
+  pthread_t thread;
+} Comer;
+
+// Reads its replies itself whenever it is alone.
+static void* come_and_go(void* argument) {
+  Comer* comer = argument;
+  while (!comer->is_over) {
+    const int64_t hold = GRANTED(belay_lock(comer->client, comer->name, -1, -1, NULL));
+    CHECK_STATUS(BELAY_OK, belay_release(comer->client, hold));
+    ++comer->rounds;
+    if (comer->pauses) {
+      nap();
+    }
+  }
+  return NULL;
+}
+
+static void test_who_reads(Server* server) {
+  belay_client* client = long_lived(server->url, NULL);
+  Comer comers[] = {{.client = client, .name = "a"},
+                    {.client = client, .name = "b", .pauses = true}};
+  for (int i = 0; i < 2; ++i) {
+    pthread_create(&comers[i].thread, NULL, come_and_go, &comers[i]);
+  }
+  for (int64_t tag = 1; tag <= 100; ++tag) {
+    const int64_t first = comers[0].rounds;
+    const int64_t second = comers[1].rounds;
+    CHECK_STATUS(BELAY_OK, belay_submit_ping(client, tag));
+    if (tag % 4 == 0) {
+      server_cut_clients(server);
+    }
+    belay_event* event = belay_next(client, scaled(kLimitMs));
+    CHECK(belay_event_tag(event) == tag);
+    belay_event_free(event);
+    EVENTUALLY(comers[0].rounds > first + 1 && comers[1].rounds > second + 1);
+  }
+  for (int i = 0; i < 2; ++i) {
+    comers[i].is_over = true;
+    pthread_join(comers[i].thread, NULL);
+  }
+  belay_client_free(client);
+}
+
 const Test cut_tests[] = {
     {"A try that is cut off before, in or after its call is granted once", test_cut_tries},
     {"A release that is cut off is carried out once", test_cut_releases},
@@ -397,6 +450,8 @@ const Test cut_tests[] = {
     {"A downgrade that is cut off is carried out", test_cut_downgrades},
     {"An acquire whose bytes arrive late takes nothing", test_ghost},
     {"Cuts without the right to CLIENT KILL end as others do", test_cuts_without_kill},
+    {"Threads that come and go, alone and together, are answered through every cut",
+     test_who_reads},
     {"Without the right to CLIENT KILL, what a late acquire took is given back",
      test_ghost_without_kill},
     {"Without the right to CLIENT TRACKING, wiped data is noticed at the next renewal",

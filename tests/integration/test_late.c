@@ -8,13 +8,15 @@
 enum { kLongLeaseMs = 3600 * 1000, kChanges = 6 };
 
 // A running latch, a semaphore's limit, a held lock and a key under a fence. The server knows by
-// now every script that changes them: what is submitted next is short, so it reads all of it at
-// once.
-static void prepare(belay_client* client) {
+// now every script that changes them: what the client submits next is short, so that the server
+// reads all of it at once.
+static void prepare(Server* server, belay_client* client) {
+  belay_client* holder = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(ACQUIRE(holder, 0, .name = "lock", .lease_ms = kLongLeaseMs));
+  CHECK_STATUS(BELAY_OK, belay_hold_abandon(holder, hold));
+  belay_client_free(holder);
   CHECK(belay_latch_set(client, "latch", -1, 2, 0, NULL) > 0);
   CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(client, "semaphore", -1, 2, NULL));
-  const int64_t hold = GRANTED(ACQUIRE(client, 0, .name = "lock", .lease_ms = kLongLeaseMs));
-  CHECK_STATUS(BELAY_OK, belay_hold_abandon(client, hold));
   const char* const words[] = {"SET", "first"};
   CHECK_STATUS(BELAY_OK, belay_fenced_write(client, "order", -1, 7, 2, words, NULL, NULL));
   CHECK(belay_latch_set(client, "spare", -1, 2, 0, NULL) > 0);
@@ -42,7 +44,7 @@ static int64_t limit_of(belay_client* client, const char* semaphore) {
 
 static void test_stopped_server(Server* server) {
   belay_client* client = CLIENT(.url = server->url, .request_timeout_ms = scaled(300));
-  prepare(client);
+  prepare(server, client);
   server_tell(server, "CONFIG", "RESETSTAT", NULL);
   server_pause(server);
   submit_changes(client);
@@ -73,7 +75,7 @@ static void test_stopped_server(Server* server) {
 // Not so long: it is answered, and nothing is in doubt.
 static void test_server_stopped_for_a_while(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
-  prepare(client);
+  prepare(server, client);
   server_pause(server);
   submit_changes(client);
   CHECK(belay_next(client, scaled(100)) == NULL);
