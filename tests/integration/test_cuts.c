@@ -434,6 +434,34 @@ static void test_who_reads(Server* server) {
   belay_client_free(client);
 }
 
+typedef struct Silencer {
+  Server* server;
+  belay_client* other;
+} Silencer;
+
+static void* silence_when_somebody_waits(void* argument) {
+  const Silencer* silencer = argument;
+  EVENTUALLY(waiters_of(silencer->other, "a") == 1);
+  server_pause(silencer->server);
+  return NULL;
+}
+
+// Whom a timer serves, not the server, need not wait for bytes that do not come.
+static void test_silence(Server* server) {
+  Silencer silencer = {.server = server, .other = long_lived(server->url, NULL)};
+  belay_client* client = CLIENT(.url = server->url, .request_timeout_ms = 10 * scaled(kLimitMs));
+  GRANTED(belay_lock(silencer.other, "a", -1, 0, NULL));
+  pthread_t thread;
+  pthread_create(&thread, NULL, silence_when_somebody_waits, &silencer);
+  const int64_t start = now_ms();
+  REFUSED(BELAY_TIMEOUT, belay_lock(client, "a", -1, scaled(1000), NULL));
+  CHECK(now_ms() - start < scaled(kLimitMs));
+  pthread_join(thread, NULL);
+  server_continue(server);
+  belay_client_free(client);
+  belay_client_free(silencer.other);
+}
+
 const Test cut_tests[] = {
     {"A try that is cut off before, in or after its call is granted once", test_cut_tries},
     {"A release that is cut off is carried out once", test_cut_releases},
@@ -452,6 +480,7 @@ const Test cut_tests[] = {
     {"Cuts without the right to CLIENT KILL end as others do", test_cuts_without_kill},
     {"Threads that come and go, alone and together, are answered through every cut",
      test_who_reads},
+    {"A wait that passes while the server is silent ends in time", test_silence},
     {"Without the right to CLIENT KILL, what a late acquire took is given back",
      test_ghost_without_kill},
     {"Without the right to CLIENT TRACKING, wiped data is noticed at the next renewal",
