@@ -1,6 +1,5 @@
 #include "fuzz/hostile_server.h"
 
-#include <cstdlib>
 #include <cstring>
 
 #include "engine/primitive.h"
@@ -14,13 +13,6 @@ namespace {
 using sim::RespWriter;
 
 constexpr char kLate = 4;
-constexpr std::size_t kKeysOfAName = 5;
-
-// How many names a script's command is about: behind verb and script it says how many keys follow.
-std::size_t names_of(const std::vector<std::string>& command) {
-  const std::size_t keys = std::strtoul(command.at(2).c_str(), nullptr, 10);
-  return calls(command, scripts::kRelease) ? keys : keys / kKeysOfAName;
-}
 
 std::string packed(double number) {
   char bytes[sizeof number];
@@ -64,10 +56,10 @@ std::string HostileServer::answer(const Argv& command) {
     case 4:
       return other_type();
     case 5: {  // another command's
-      const Script* script =
-          input_.any_of<const Script*>({&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew,
-                                        &scripts::kInspect, &scripts::kLatchAwait, &scripts::kLimit,
-                                        &scripts::kBreak, &scripts::kMany, &scripts::kRelease});
+      const Script* script = input_.any_of<const Script*>(
+          {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
+           &scripts::kLatchAwait, &scripts::kLimit, &scripts::kBreak, &scripts::kMany,
+           &scripts::kRelease, &scripts::kTake});
       return reply_of({"EVALSHA", std::string(script->sha1), "5", "r", "f", "q", "w", "e", "", ""},
                       true);
     }
@@ -104,7 +96,7 @@ std::string HostileServer::acquired(bool lie) {
   return text;
 }
 
-// As many.lua has it: all or none. A lie may be about another number of names.
+// As many.lua and take.lua have it: all or none. A lie may be about another number of names.
 std::string HostileServer::taken(const Argv& command, bool lie) {
   const auto ts = static_cast<double>(time_);
   const auto code = lie ? input_.below(8) : input_.any_of<std::size_t>({1, 3, 6});
@@ -165,7 +157,7 @@ std::string HostileServer::packed_answer(const Argv& command, bool lie) {
   if (calls(command, scripts::kAcquire)) {
     return acquired(lie);
   }
-  if (calls(command, scripts::kMany)) {
+  if (calls(command, scripts::kMany) || calls(command, scripts::kTake)) {
     return taken(command, lie);
   }
   if (calls(command, scripts::kLeave) || calls(command, scripts::kRelease)) {

@@ -299,6 +299,12 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
   if (&script == &scripts::kRelease) {
     return {claim()};
   }
+  if (&script == &scripts::kTake) {
+    return {"17 host label", claim().substr(0, 22) + packed(number(ts + 5e6)) +
+                                 packed(number(3e7)) + packed(number(input_.flag() ? 1e7 : 0)) +
+                                 packed(number(ts)) +
+                                 packed(number(static_cast<double>(1 + input_.below(3))))};
+  }
   if (&script == &scripts::kInspect) {
     return {lies() ? std::string(input_.bytes()) : std::to_string(input_.integer())};
   }
@@ -354,7 +360,7 @@ void Calls::call() {
   const Script& script = *input_.any_of<const Script*>(
       {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect, &scripts::kBreak,
        &scripts::kLimit, &scripts::kMany, &scripts::kLatchAwait, &scripts::kLatchLeave,
-       &scripts::kLatchDown, &scripts::kLatchSet, &scripts::kRelease});
+       &scripts::kLatchDown, &scripts::kLatchSet, &scripts::kRelease, &scripts::kTake});
   std::size_t resources = 1;
   Argv args = arguments_of(script, &resources);
   Argv keys;
@@ -364,6 +370,9 @@ void Calls::call() {
   }
   if (&script == &scripts::kRelease) {
     keys.resize(1);
+  }
+  if (&script == &scripts::kTake) {
+    keys = {keys_[0], keys_[2], keys_[1]};
   }
   if (lies()) {
     keys.resize(input_.below(12), "belay:r:{c}");

@@ -35,6 +35,14 @@ bool calls(const std::vector<std::string>& command, const Script& script) {
   return command.size() > kFirstKey && (command[1] == script.sha1 || command[1] == script.body);
 }
 
+std::size_t names_of(const std::vector<std::string>& command) {
+  const std::size_t keys = std::strtoul(command.at(2).c_str(), nullptr, 10);
+  if (calls(command, scripts::kRelease)) {
+    return keys;
+  }
+  return calls(command, scripts::kTake) ? keys / 3 : keys / kKeys;
+}
+
 void Witness::on_sent(std::string_view bytes) {
   const std::string wrong = commands_.feed(bytes, [this](Reply command) {
     Argv argv;
@@ -76,7 +84,8 @@ void Witness::note_acquire(const Argv& command, std::string_view reply) {
 void Witness::note_many(const Argv& command, std::string_view reply) {
   constexpr std::size_t kHead = kCode + kNumber;
   constexpr std::size_t kSize = 2 * kNumber + 1;
-  const std::size_t names = std::strtoul(command[2].c_str(), nullptr, 10) / kKeys;
+  const std::size_t names = names_of(command);
+  const std::size_t step = calls(command, scripts::kTake) ? 1 : kKeys;  // from record to record
   if (reply.size() != kHead + names * kSize ||
       reply[0] != static_cast<char>(AcquireCode::kGranted)) {
     return;
@@ -84,7 +93,7 @@ void Witness::note_many(const Argv& command, std::string_view reply) {
   for (std::size_t i = 0; i < names; ++i) {
     const std::size_t at = kHead + i * kSize;
     grants_.push_back(
-        {command[kFirstKey + i * kKeys], number_at(reply, at), number_at(reply, at + kNumber)});
+        {command[kFirstKey + i * step], number_at(reply, at), number_at(reply, at + kNumber)});
   }
 }
 
@@ -120,7 +129,7 @@ void Witness::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros se
   of_engine_.pop_front();
   if (calls(command, scripts::kAcquire)) {
     note_acquire(command, reply.text());
-  } else if (calls(command, scripts::kMany)) {
+  } else if (calls(command, scripts::kMany) || calls(command, scripts::kTake)) {
     note_many(command, reply.text());
   } else if (calls(command, scripts::kRenew)) {
     note_renewal(command, reply.text());

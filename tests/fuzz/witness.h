@@ -58,4 +58,7 @@ class Witness final : public NodeEvents {
 // Whether `command` calls that script.
 bool calls(const std::vector<std::string>& command, const Script& script);
 
+// How many names a script's command is about: behind verb and script it says how many keys follow.
+std::size_t names_of(const std::vector<std::string>& command);
+
 }  // namespace belay::fuzz
