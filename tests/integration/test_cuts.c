@@ -434,6 +434,30 @@ static void test_who_reads(Server* server) {
   belay_client_free(client);
 }
 
+static void* ping_and_ping(void* client) {
+  for (int i = 0; i < 2000; ++i) {
+    CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  }
+  return NULL;
+}
+
+// More of them than processors: some are kept from reading until the loop's thread has read what
+// they wait for, and nothing else comes.
+static void test_read_by_others(Server* server) {
+  enum { kClients = 8 };
+
+  belay_client* clients[kClients];
+  pthread_t threads[kClients];
+  for (int i = 0; i < kClients; ++i) {
+    clients[i] = CLIENT(.url = server->url, .request_timeout_ms = 10 * scaled(kLimitMs));
+    pthread_create(&threads[i], NULL, ping_and_ping, clients[i]);
+  }
+  for (int i = 0; i < kClients; ++i) {
+    pthread_join(threads[i], NULL);
+    belay_client_free(clients[i]);
+  }
+}
+
 typedef struct Silencer {
   Server* server;
   belay_client* other;
@@ -480,6 +504,7 @@ const Test cut_tests[] = {
     {"Cuts without the right to CLIENT KILL end as others do", test_cuts_without_kill},
     {"Threads that come and go, alone and together, are answered through every cut",
      test_who_reads},
+    {"Whose reply the loop's thread has read need not wait for more", test_read_by_others},
     {"A wait that passes while the server is silent ends in time", test_silence},
     {"Without the right to CLIENT KILL, what a late acquire took is given back",
      test_ghost_without_kill},
