@@ -202,8 +202,8 @@ inline bool is_off(const char* rule) {
   });
   lua_setglobal(lua_, "OFF");
 """),
-    Mutation("switch", "tests/sim/server_lua.cpp", '#include "sim/server_sha1.h"\n',
-             '#include "../../lib/base/clock.h"\n#include "sim/server_sha1.h"\n'),
+    Mutation("switch", "tests/sim/server_lua.cpp", '#include "base/sha1.h"\n',
+             '#include "base/clock.h"\n#include "base/sha1.h"\n'),
 ]
 
 

@@ -10,7 +10,7 @@
 #include <lua.hpp>
 #include <utility>
 
-#include "sim/server_sha1.h"
+#include "base/sha1.h"
 #include "sim/server_struct.h"
 
 namespace belay::sim {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/sha1.h"
 #include "sim/server_command.h"
-#include "sim/server_sha1.h"
 
 namespace belay::sim {
 namespace {

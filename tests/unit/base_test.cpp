@@ -6,6 +6,7 @@
 #include "base/glob.h"
 #include "base/packing.h"
 #include "base/random.h"
+#include "base/sha1.h"
 #include "base/status.h"
 
 namespace belay {
@@ -34,6 +35,17 @@ TEST(Glob, EndsOnPatternsThatAreNotClosed) {
   EXPECT_FALSE(glob_match("[", "x"));
   EXPECT_TRUE(glob_match("[x", "x"));
   EXPECT_FALSE(glob_match("\\", "x"));
+}
+
+// The vectors of RFC 3174, and the sizes around a block.
+TEST(Sha1, IsThatOfTheStandard) {
+  EXPECT_EQ(sha1_hex(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+  EXPECT_EQ(sha1_hex("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+  EXPECT_EQ(sha1_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
+  EXPECT_EQ(sha1_hex(std::string(1'000'000, 'a')), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+  EXPECT_EQ(sha1_hex(std::string(55, 'x')), "cef734ba81a024479e09eb5a75b6ddae62e6abf1");
+  EXPECT_EQ(sha1("abc").size(), 20U);
 }
 
 TEST(Packing, GivesBackWhatItTook) {

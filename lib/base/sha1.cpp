@@ -1,12 +1,11 @@
-// SHA-1 (RFC 3174), which names a server's scripts. A pure function; used where speed does not
-// matter.
-#include "sim/server_sha1.h"
+#include "base/sha1.h"
 
 #include <array>
 #include <bit>
 #include <cstdint>
 
-namespace belay::sim {
+namespace belay {
+
 namespace {
 
 using State = std::array<std::uint32_t, 5>;
@@ -51,7 +50,7 @@ void mix(State& state, const std::array<std::uint32_t, 80>& words) {
 
 }  // namespace
 
-std::string sha1_hex(std::string_view bytes) {
+std::string sha1(std::string_view bytes) {
   std::string message(bytes);
   message.push_back('\x80');
   message.append((kBlock + 56 - message.size() % kBlock) % kBlock, '\0');
@@ -69,13 +68,23 @@ std::string sha1_hex(std::string_view bytes) {
     }
     mix(state, words);
   }
-  std::string hex;
+  std::string digest;
   for (const std::uint32_t word : state) {
-    for (int shift = 28; shift >= 0; shift -= 4) {
-      hex.push_back("0123456789abcdef"[(word >> shift) & 15U]);
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      digest.push_back(static_cast<char>(word >> shift));
     }
+  }
+  return digest;
+}
+
+std::string sha1_hex(std::string_view bytes) {
+  std::string hex;
+  for (const char byte : sha1(bytes)) {
+    const auto digits = static_cast<unsigned char>(byte);
+    hex.push_back("0123456789abcdef"[digits >> 4U]);
+    hex.push_back("0123456789abcdef"[digits & 15U]);
   }
   return hex;
 }
 
-}  // namespace belay::sim
+}  // namespace belay
