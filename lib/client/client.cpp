@@ -91,12 +91,13 @@ Client::Visit::~Visit() {
 Result<std::unique_ptr<Client>> Client::create(const Config& config) {
   watch_forks();
   const std::string id = random_id();
-  if (id.empty()) {
+  const std::string secret = random_id();
+  if (id.empty() || secret.empty()) {
     return Status(BELAY_UNAVAILABLE, "the system gave no random numbers");
   }
   const std::uint64_t seed = std::hash<std::string>()(id);
   std::unique_ptr<Client> client(
-      new Client(config, {id, config.prefix, describe_process(config.label)}, seed));
+      new Client(config, {id, config.prefix, describe_process(config.label), secret}, seed));
   if (Status status = client->start(); !status.ok()) {
     return status;
   }

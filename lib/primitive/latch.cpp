@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "base/packing.h"
+#include "primitive/mac.h"
 #include "scripts/scripts.h"
 
 namespace belay {
@@ -170,7 +171,7 @@ class CountQuery final : public LatchQuery {
 Command LatchPrimitive::acquire(const Resource& resource, const AcquireArgs& args) const {
   Packer packed;
   packed.bytes(me_.client).number(args.epoch).number(args.generation).number(args.not_after);
-  packed.number(args.ticket).u8(args.queue ? 1 : 0);
+  packed.number(args.ticket).u8(args.queue ? 1 : 0).bytes(secret_of(me_, args.epoch));
   return {0, &scripts::kLatchAwait, views(resource.keys), {packed.take(), me_.info}};
 }
 

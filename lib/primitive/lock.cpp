@@ -5,6 +5,7 @@
 #include "base/config.h"
 #include "base/packing.h"
 #include "primitive/keys.h"
+#include "primitive/mac.h"
 #include "route/slot.h"
 #include "scripts/scripts.h"
 
@@ -157,11 +158,20 @@ std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& arg
   packed.u8(static_cast<std::uint8_t>(kind))
       .number(args.want.lock_delay)
       .number(args.want.permits)
-      .number(args.want.limit);
+      .number(args.want.limit)
+      .bytes(secret_of(me, args.epoch));
   return packed.take();
 }
 
 }  // namespace
+
+// Takes the MAC out of a message of which `fields` is the rest. False: it is another's.
+bool take_mac(const Identity& me, std::int64_t epoch, std::string_view message, Unpacker* fields) {
+  const std::size_t before = message.size() - fields->rest().size();
+  const std::string_view mac = fields->bytes(kMacSize);
+  std::string covered(message.substr(0, before));
+  return fields->complete() && mac == mac_of(me, epoch, covered.append(fields->rest()));
+}
 
 bool is_fence_range(std::int64_t fence, std::int64_t last) {
   return fence >= 1 && fence <= last && last <= kMaxId;
@@ -378,16 +388,18 @@ std::optional<Message> HeldPrimitive::read_message(std::string_view payload) con
     message.grant_lease = fields.number();
     message.others_wait = fields.u8() != 0;
     sound = is_fence_range(message.fence, message.last_fence) && message.grant_lease <= kMaxGrant &&
-            message.of != Kind::kLatch;
+            message.of != Kind::kLatch && take_mac(me_, message.epoch, payload, &fields);
   } else if (message.kind == MessageKind::kNext) {
     message.look_in = fields.number();
+    sound = message.look_in >= 0;
   } else if (message.kind == MessageKind::kPassed) {
     message.generation = fields.number();
     const std::uint8_t how = fields.u8();
     message.opened = how == kOpened;
     // Where the latch is gone, so may be what its generation was.
-    sound =
-        message.of == Kind::kLatch && ((how == kOpened && message.generation > 0) || how == kGone);
+    sound = message.of == Kind::kLatch &&
+            ((how == kOpened && message.generation > 0) || how == kGone) &&
+            take_mac(me_, message.epoch, payload, &fields);
   } else if (message.kind == MessageKind::kBroken) {
     key = fields.bytes(fields.u16());
     message.by = fields.rest();

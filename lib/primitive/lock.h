@@ -11,9 +11,10 @@ namespace belay {
 
 // Who this client is to the server and to other clients.
 struct Identity {
-  std::string client;  // 22 characters
-  std::string prefix;  // of keys and channels
-  std::string info;    // "pid host label"
+  std::string client;       // 22 characters
+  std::string prefix;       // of keys and channels
+  std::string info;         // "pid host label"
+  std::string secret = {};  // known to nobody else; never sent
 
   [[nodiscard]] std::string inbox() const { return inbox_prefix() + client; }
 

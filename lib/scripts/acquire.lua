@@ -4,7 +4,8 @@
 -- KEYS  record, fence, queue, waiters, ends
 -- ARGV  1 packed: claim (30 bytes), lease us, not-after us (do nothing beyond that time), grant lease us, ticket (a place
 --         in the queue that this claim had, 0 = none), highest fence seen, queue (0, 1), local waiters, kind, lock-delay us,
---         permits (0 = all that are free; of a lock 1), limit (of a lock 0; of a semaphore 0 = as it is set)
+--         permits (0 = all that are free; of a lock 1), limit (of a lock 0; of a semaphore 0 = as it is set), secret (20
+--         bytes, for the MAC of a grant)
 --       2 prefix of inboxes   3 info   4 group: who share a lock; '' = alone
 -- Replies, packed, code and server time first:
 --   1 granted   fence, end of its range, somebody waits (0, 1), permits
@@ -16,7 +17,7 @@
 -- Messages: grant and next to waiters, waits to the holder, settled to who handed it on.
 local GRANTED, QUEUED, BUSY, STALE, MORE, MISSING, LIMIT = 1, 2, 3, 5, 6, 8, 9
 
-check_call(#KEYS >= 5 and #ARGV == 4 and #ARGV[1] == 98)
+check_call(#KEYS >= 5 and #ARGV == 4 and #ARGV[1] == 118)
 local claim, lease, not_after, grant, ticket, highest, queue, local_waiters, kind, delay, permits, limit =
   struct.unpack('<c30dddddBHBddd', ARGV[1])
 local inbox, info, group = ARGV[2], ARGV[3], ARGV[4]
@@ -182,8 +183,8 @@ elseif ticket == 0 then
 end
 redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), who)
 redis.call('HSET', KEYS[4], who,
-  struct.pack(ENTRY, epoch, grant, delay, permits, hand.joint and kind == SEMAPHORE and hand.joint.limit or limit, #group)
-    .. group .. info)
+  struct.pack(ENTRY, epoch, grant, delay, permits, hand.joint and kind == SEMAPHORE and hand.joint.limit or limit, #group,
+    ARGV[1]:sub(99)) .. group .. info)
 if not hand.joint and record:byte(WAITS_OFFSET + 1) == 0 then -- not at every poll: the holder is told of each change
   redis.call('SETRANGE', KEYS[1], WAITS_OFFSET, '\1')
 end

@@ -24,8 +24,8 @@ local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELA
 local JOINT, JOINT_SIZE = '<dd', 16
 -- Also in place of the claim where several hold it together. No claim begins with a zero.
 local NOBODY = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
--- epoch, grant lease, lock-delay, permits, limit, size of the group
-local ENTRY, ENTRY_SIZE = '<c8ddddH', 42
+-- epoch, grant lease, lock-delay, permits, limit, size of the group, the waiter's secret
+local ENTRY, ENTRY_SIZE, SECRET_OFFSET = '<c8ddddHc20', 62, 42
 -- epoch, fence, since, expires, lock-delay (both as in the record), permits, holds, local waiters
 local MEMBER, MEMBER_SIZE = '<c8dddddHH', 52
 local CLIENT_SIZE, CLAIM_SIZE, LONGEST_GROUP = 22, 30, 65535
@@ -125,6 +125,14 @@ end
 
 local function tell(inbox, client, message)
   return redis.call('PUBLISH', inbox .. client:sub(1, CLIENT_SIZE), message)
+end
+
+-- Tells a waiter what it is to believe, with a MAC before the key that only those can make who know the secret of its entry:
+-- nested as HMAC is (RFC 2104), so that nobody who has seen one can make that of a longer message.
+local function tell_surely(inbox, who, secret, message, key)
+  local client = who:sub(1, CLIENT_SIZE)
+  local mac = redis.sha1hex(secret .. redis.sha1hex(secret .. client .. message .. key))
+  return tell(inbox, client, message .. mac .. key)
 end
 
 -- Lets the record of a holder expire at `until_` at the soonest. PEXPIRE goes first: it is allowed when memory is full, and
@@ -358,7 +366,7 @@ end
 -- Makes a waiter the holder, or a member, for its grant lease. Returns whether anybody listens; what it was, if nobody does, is
 -- undone or overwritten by the next.
 local function give(keys, at, inbox, ts, hand, head, entry)
-  local epoch, grant, delay, permits, limit, size = struct.unpack(ENTRY, entry)
+  local epoch, grant, delay, permits, limit, size, secret = struct.unpack(ENTRY, entry)
   local group, info = entry:sub(ENTRY_SIZE + 1, ENTRY_SIZE + size), entry:sub(ENTRY_SIZE + size + 1)
   local waits = redis.call('EXISTS', keys[at + 2]) == 1
   local kind, fence, last = limit > 0 and SEMAPHORE or LOCK, nil, nil
@@ -374,7 +382,7 @@ local function give(keys, at, inbox, ts, hand, head, entry)
   end
   hand.highest = math.max(hand.highest, last)
   local message = struct.pack('<BBc8ddddB', GRANT, kind, epoch, ts, fence, last, grant, waits and 1 or 0)
-  if tell(inbox, head, message .. keys[at]) > 0 then
+  if tell_surely(inbox, head, secret, message, keys[at]) > 0 then
     hand.lease, hand.to = math.max(hand.lease, grant), head
     if waits and not joint then
       tell_next(keys, at, inbox, ts, grant + delay)

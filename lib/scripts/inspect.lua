@@ -3,7 +3,7 @@
 -- KEYS  record, fence, queue, waiters, ends
 -- ARGV  1 how many waiters, and how many members, at most
 -- Reply: { server time (packed double), record or "", number of waiters, number of members, how many waiters follow, then
---          who, ticket (text), entry or "" of each in order; then who, end (text), MEMBER or "" of each member }
+--          who, ticket (text), entry without its secret or "" of each in order; then who, end (text), MEMBER or "" of each member }
 --        A latch has waiters but no members, and no record once its time to live has ended.
 local most = tonumber(ARGV[1] or '')
 check_call(#KEYS >= 5 and most and sound(most))
@@ -27,11 +27,15 @@ end
 local waiting, held = first_of(KEYS[3]), is_latch and {} or first_of(KEYS[5])
 local reply = { struct.pack('<d', ts), record or '', redis.call('ZCARD', KEYS[3]), is_latch and 0 or redis.call('ZCARD', KEYS[5]),
   #waiting / 2 }
+local function without_secret(entry)
+  return #entry < ENTRY_SIZE and '' or entry:sub(1, SECRET_OFFSET) .. entry:sub(ENTRY_SIZE + 1)
+end
 local function add(list, mark)
   for index = 1, #list, 2 do
+    local text = redis.call('HGET', KEYS[4], mark .. list[index]) or ''
     reply[#reply + 1] = list[index]
     reply[#reply + 1] = list[index + 1]
-    reply[#reply + 1] = redis.call('HGET', KEYS[4], mark .. list[index]) or ''
+    reply[#reply + 1] = mark == '' and without_secret(text) or text
   end
 end
 add(waiting, '')

@@ -83,7 +83,8 @@ local function tell_waiters(keys, waiters, inbox, ts, generation, how)
     redis.call('ZREM', keys[3], waiter.client)
     redis.call('HDEL', keys[4], waiter.client)
     if waiter.entry then
-      tell(inbox, waiter.client, struct.pack('<BBc8ddB', PASSED, LATCH, waiter.entry, ts, generation, how) .. keys[1])
+      tell_surely(inbox, waiter.client, waiter.entry:sub(SECRET_OFFSET + 1, ENTRY_SIZE),
+        struct.pack('<BBc8ddB', PASSED, LATCH, waiter.entry, ts, generation, how), keys[1])
     end
   end
   return #waiters == SKIPS and redis.call('EXISTS', keys[3]) == 1

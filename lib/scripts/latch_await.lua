@@ -2,7 +2,7 @@
 --
 -- KEYS  record, fence, queue, waiters, seen
 -- ARGV  1 packed: claim (30 bytes), generation (0 = the current one), not-after us (do nothing beyond that time), ticket (a place
---         in the queue that this claim had, 0 = none), queue (0, 1)
+--         in the queue that this claim had, 0 = none), queue (0, 1), secret (20 bytes, for the MAC of passed)
 --       2 info
 -- Replies, packed, code and server time first; numbers as those of acquire:
 --   2 queued    position (0 = first), for how long the latch stands us (0 = for ever), ticket, generation, count
@@ -12,7 +12,7 @@
 --   8 missing   there is no latch, or that generation is not known to have been opened
 local QUEUED, BUSY, STALE, PASSES, MISSING = 2, 3, 5, 7, 8
 
-check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 55)
+check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 75)
 local claim, generation, not_after, ticket, queue = struct.unpack('<c30dddB', ARGV[1])
 local client, epoch = claim:sub(1, 22), claim:sub(23)
 check_call(sound(epoch_of(epoch)) and sound(generation) and sound(ticket))
@@ -64,7 +64,7 @@ elseif ticket == 0 then
   ticket = ts
 end
 redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), client)
-redis.call('HSET', KEYS[4], client, struct.pack(ENTRY, epoch, latch.generation, 0, NO_PERMITS, 0, 0) .. ARGV[2])
+redis.call('HSET', KEYS[4], client, struct.pack(ENTRY, epoch, latch.generation, 0, NO_PERMITS, 0, 0, ARGV[1]:sub(56)) .. ARGV[2])
 keep_queue()
 local position = redis.call('ZRANK', KEYS[3], client)
 return struct.pack('<Bdddddd', QUEUED, ts, position, remaining, ticket, latch.generation, latch.count)

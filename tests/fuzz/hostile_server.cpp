@@ -4,6 +4,7 @@
 
 #include "engine/primitive.h"
 #include "fuzz/witness.h"
+#include "primitive/mac.h"
 #include "scripts/scripts.h"
 #include "sim/resp.h"
 
@@ -320,7 +321,8 @@ std::string HostileServer::message(const std::string& record) {
   const bool lie = input_.flag();
   std::string text(1, static_cast<char>(input_.below(8)));
   text.push_back(static_cast<char>(lie ? input_.below(5) : 1 + input_.below(3)));
-  text += packed(lie ? input_.real() : static_cast<double>(input_.below(8))) + number(ts, lie);
+  const auto epoch = static_cast<std::int64_t>(input_.below(8));
+  text += packed(lie ? input_.real() : static_cast<double>(epoch)) + number(ts, lie);
   if (text[0] == 1) {
     text += number(ts, lie) + number(ts + 8, lie) + number(200'000, lie);
     text.push_back(static_cast<char>(input_.below(3)));
@@ -336,6 +338,10 @@ std::string HostileServer::message(const std::string& record) {
   } else if (text[0] == 6) {
     text += number(1, lie);
     text.push_back(static_cast<char>(1 + input_.below(lie ? 4 : 2)));
+  }
+  if (text[0] == 1 || text[0] == 6) {
+    text +=
+        lie && input_.flag() ? std::string(kMacSize, '0') : mac_of(client_, epoch, text + record);
   }
   return text + record;
 }

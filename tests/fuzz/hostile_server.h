@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "fuzz/input.h"
 #include "net/resp.h"
+#include "primitive/lock.h"
 
 namespace belay::fuzz {
 
@@ -16,7 +17,9 @@ class HostileServer {
  public:
   using Argv = std::vector<std::string>;
 
-  HostileServer(Input& input, std::string inbox) : input_(input), inbox_(std::move(inbox)) {}
+  // `client`: whom it serves, with the secrets that its acquires tell.
+  HostileServer(Input& input, Identity client)
+      : input_(input), client_(std::move(client)), inbox_(client_.inbox()) {}
 
   void set_time(Micros time) { time_ = time; }
 
@@ -49,6 +52,7 @@ class HostileServer {
   std::string nested();
 
   Input& input_;
+  const Identity client_;
   const std::string inbox_;
   Micros time_ = 0;
 };

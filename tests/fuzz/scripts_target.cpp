@@ -258,7 +258,7 @@ std::string Calls::acquisition(char asked) {
          std::string(1, static_cast<char>(input_.below(3))) + packed16(input_.byte()) + asked +
          packed(number(input_.flag() ? 1e7 : 0)) +
          packed(number(asked == 2 ? static_cast<double>(input_.below(4)) : 1)) +
-         packed(number(asked == 2 && input_.flag() ? 3 : 0));
+         packed(number(asked == 2 && input_.flag() ? 3 : 0)) + std::string(20, 's');
 }
 
 Argv Calls::acquisition_of_many(std::size_t* resources) {
@@ -340,7 +340,7 @@ Argv Calls::arguments_of_latch(const Script& script) {
   if (&script == &scripts::kLatchAwait) {
     return {claim() + packed(number(input_.flag() ? ts : 0)) + packed(number(ts + 5e6)) +
                 packed(number(input_.flag() ? ts : 0)) +
-                std::string(1, static_cast<char>(input_.below(3))),
+                std::string(1, static_cast<char>(input_.below(3))) + std::string(20, 's'),
             "17 host label"};
   }
   if (&script == &scripts::kLatchLeave) {

@@ -102,7 +102,7 @@ class Session final : public EngineEvents {
 
   Input& input_;
   Config config_;
-  const Identity identity_{"fuzzed-client---------", "belay:", "1 host label"};
+  const Identity identity_{"fuzzed-client---------", "belay:", "1 host label", "its secret"};
   const HeldPrimitive lock_{Kind::kLock, identity_};
   const HeldPrimitive semaphore_{Kind::kSemaphore, identity_};
   const LatchPrimitive latch_{identity_, 10 * kSecond};
@@ -111,7 +111,7 @@ class Session final : public EngineEvents {
   Node node_;
   FakeRouter router_{node_};
   Engine engine_;
-  Witness witness_{engine_};
+  Witness witness_{engine_, identity_};
   HostileServer server_;
   ReplyReader reader_;  // of the same bytes as the node's
   Micros now_ = 10 * kSecond;
@@ -129,7 +129,7 @@ Session::Session(Input& input)
     : input_(input),
       node_(config_, identity_.inbox(), 1, link_),
       engine_(config_, lock_, {&lock_, &semaphore_, &latch_}, router_, *this, 2),
-      server_(input, identity_.inbox()) {
+      server_(input, identity_) {
   config_.max_pending = 50;
   config_.watchdog_lease = input.any_of<Micros>({30 * kSecond, kSecond, 100 * kMillisecond});
   ahead_ = input.any_of<Micros>({1'700'000'000 * kSecond, 0, -5 * kSecond});

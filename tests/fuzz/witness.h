@@ -11,12 +11,13 @@
 
 #include "engine/engine.h"
 #include "net/resp.h"
+#include "primitive/lock.h"
 
 namespace belay::fuzz {
 
 class Witness final : public NodeEvents {
  public:
-  explicit Witness(Engine& engine) : engine_(engine) {}
+  Witness(Engine& engine, Identity client) : engine_(engine), client_(std::move(client)) {}
 
   // What the node has written.
   void on_sent(std::string_view bytes);
@@ -50,6 +51,7 @@ class Witness final : public NodeEvents {
   void note_renewal(const Argv& command, std::string_view reply);
 
   Engine& engine_;
+  const Identity client_;
   ReplyReader commands_;
   std::deque<Argv> of_engine_;
   std::vector<Grant> grants_;

@@ -51,6 +51,7 @@ std::string AwaitCall::packed() const {
       .number(not_after)
       .number(ticket)
       .u8(queue ? 1 : 0)
+      .bytes(secret)
       .take();
 }
 

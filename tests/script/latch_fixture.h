@@ -30,6 +30,7 @@ struct AwaitCall {
   std::int64_t not_after = kNever;
   std::int64_t ticket = 0;
   bool queue = true;
+  std::string secret = kSecret;
 
   [[nodiscard]] std::string packed() const;
 };

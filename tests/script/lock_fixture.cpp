@@ -90,6 +90,7 @@ std::string AcquireCall::packed() const {
       .number(delay)
       .number(permits)
       .number(limit)
+      .bytes(secret)
       .take();
 }
 
@@ -158,11 +159,13 @@ Told unpack_message(const Message& message) {
     told.last = in.number();
     told.grant = in.number();
     told.waits = in.u8();
+    told.mac = in.bytes(40);
   } else if (told.kind == "next") {
     told.wait = in.number();
   } else if (told.kind == "passed") {
     told.generation = in.number();
     told.how = in.u8();
+    told.mac = in.bytes(40);
   }
   told.key = told.kind == "broken" ? in.bytes(in.u16()) : in.rest();
   told.info = told.kind == "broken" ? in.rest() : std::string_view();
@@ -180,12 +183,13 @@ Reply LockTest::run(const Script& script, const std::vector<std::string>& keys,
   std::vector<std::string> argv{"EVALSHA", std::string(script.sha1), std::to_string(keys.size())};
   argv.insert(argv.end(), keys.begin(), keys.end());
   argv.insert(argv.end(), args.begin(), args.end());
-  const Reply reply = command(argv);
-  if (reply.error_code() != "NOSCRIPT") {
-    return reply;
+  Reply reply = command(argv);
+  if (reply.error_code() == "NOSCRIPT") {
+    command({"SCRIPT", "LOAD", std::string(script.body)});
+    reply = command(argv);
   }
-  command({"SCRIPT", "LOAD", std::string(script.body)});
-  return command(argv);
+  EXPECT_EQ(reply.canonical().find(kSecret), std::string::npos) << script.name;
+  return reply;
 }
 
 Acquired LockTest::acquire_with(const AcquireCall& call) {
@@ -348,6 +352,7 @@ void LockTest::stop_listening(const std::string& client) {
 std::vector<Told> LockTest::told() const {
   std::vector<Told> all;
   for (const Message& message : backend_->take_messages()) {
+    EXPECT_EQ(message.payload.find(kSecret), std::string::npos);
     all.push_back(unpack_message(message));
   }
   return all;

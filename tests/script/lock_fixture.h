@@ -23,6 +23,7 @@ inline constexpr int kSkips = 64;
 inline constexpr int kLock = 1;
 inline constexpr int kSemaphore = 2;
 inline const std::string kInbox = "belay:i:";
+inline const std::string kSecret = "its waiter's secret.";
 
 // The five keys of a resource, in the scripts' order.
 std::vector<std::string> keys_of(const std::string& name);
@@ -51,6 +52,7 @@ struct AcquireCall {
   std::int64_t permits = 1;
   std::int64_t limit = 0;
   std::string group = {};
+  std::string secret = kSecret;
 
   [[nodiscard]] std::string packed() const;
 };
@@ -194,6 +196,7 @@ struct Told {
   std::int64_t wait = 0;
   std::int64_t generation = 0;
   int how = 0;
+  std::string mac;
   std::string key;
   std::string info;
 };
@@ -229,6 +232,9 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
   void listen(const std::vector<std::string>& clients);
   void stop_listening(const std::string& client);
   std::vector<Told> told() const;
+
+  std::vector<Message> take_messages() const { return backend_->take_messages(); }
+
   // The same as "B grant 1" (client, kind, epoch), in their order.
   std::vector<std::string> told_briefly() const;
 

@@ -13,7 +13,7 @@ constexpr std::string_view kIdPrefix = "sim-process-";
 Identity identity_of(int number) {
   std::string id = std::string(kIdPrefix) + std::to_string(number);
   id.resize(22, '.');
-  return {id, "belay:", std::to_string(100 + number) + " simhost process"};
+  return {id, "belay:", std::to_string(100 + number) + " simhost process", "secret of " + id};
 }
 
 Config config_of(Micros watchdog_lease, Micros request_timeout) {

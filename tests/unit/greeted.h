@@ -71,7 +71,7 @@ class Greeted : public testing::Test {
 
   Micros now_ = kSecond;
   Config config_;
-  const Identity me_{"ABCDEFGHIJKLMNOPQRSTUV", "belay:", "1 host label"};
+  const Identity me_{"ABCDEFGHIJKLMNOPQRSTUV", "belay:", "1 host label", "my secret"};
   const HeldPrimitive lock_{Kind::kLock, me_};
   RecordingLink link_;
   RecordedEvents events_;

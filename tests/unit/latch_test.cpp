@@ -5,6 +5,7 @@
 
 #include "base/config.h"
 #include "base/packing.h"
+#include "primitive/mac.h"
 #include "route/slot.h"
 #include "scripts/scripts.h"
 #include "unit/with_reply.h"
@@ -18,8 +19,17 @@ LatchPrimitive latch() {
   return LatchPrimitive({kClient, "belay:", "17 web-7 billing desk"}, 60 * kSecond);
 }
 
+const Identity kMe{kClient, "belay:", "17 web-7 billing desk", "my secret"};
+
 HeldPrimitive lock() {
-  return HeldPrimitive(Kind::kLock, {kClient, "belay:", "17 web-7 billing desk"});
+  return HeldPrimitive(Kind::kLock, kMe);
+}
+
+// What a script has packed, of our epoch 5 and about "a", with its MAC.
+std::string signed_by_script(Packer& packed) {
+  const std::string head = packed.take();
+  const std::string key = "belay:r:{a}";
+  return head + mac_of(kMe, 5, head + key) + key;
 }
 
 std::string bulk(const std::string& text) {
@@ -84,8 +94,15 @@ TEST(Latch, AsksToPassWithItsClaim) {
   args.queue = true;
   const Command await = latch().acquire(latch().resource("a"), args);
   EXPECT_EQ(await.script, &scripts::kLatchAwait);
-  EXPECT_EQ(await.args.at(0),
-            Packer().bytes(kClient).number(5).number(6).number(7).number(8).u8(1).take());
+  EXPECT_EQ(await.args.at(0), Packer()
+                                  .bytes(kClient)
+                                  .number(5)
+                                  .number(6)
+                                  .number(7)
+                                  .number(8)
+                                  .u8(1)
+                                  .bytes(secret_of({kClient, "belay:", ""}, 5))
+                                  .take());
 }
 
 TEST(Latch, ReadsWhatAWaiterIsTold) {
@@ -142,25 +159,22 @@ TEST(Latch, LeavesWithItsClaim) {
 
 TEST(Latch, IsGrantedNothingByAMessage) {
   const auto read = [](std::uint64_t of) {
-    return lock().read_message(Packer()
-                                   .u8(1)
-                                   .u8(of)
-                                   .number(5)
-                                   .number(1000)
-                                   .number(77)
-                                   .number(85)
-                                   .number(100'000)
-                                   .u8(1)
-                                   .bytes("belay:r:{a}")
-                                   .take());
+    Packer packed;
+    packed.u8(1).u8(of).number(5).number(1000).number(77).number(85).number(100'000).u8(1);
+    return lock().read_message(signed_by_script(packed));
   };
   EXPECT_TRUE(read(1));
   EXPECT_FALSE(read(3));
 }
 
+std::string passed(std::uint64_t of, std::uint64_t how, std::int64_t generation) {
+  Packer packed;
+  packed.u8(6).u8(of).number(5).number(1000).number(generation).u8(how);
+  return signed_by_script(packed);
+}
+
 TEST(Latch, ReadsThatAGenerationHasEnded) {
-  const std::string payload =
-      Packer().u8(6).u8(3).number(5).number(1000).number(77).u8(1).bytes("belay:r:{a}").take();
+  const std::string payload = passed(3, 1, 77);
   const std::optional<Message> message = lock().read_message(payload);
   ASSERT_TRUE(message);
   EXPECT_EQ(message->kind, MessageKind::kPassed);
@@ -174,15 +188,7 @@ TEST(Latch, ReadsThatAGenerationHasEnded) {
     EXPECT_FALSE(lock().read_message(payload.substr(0, size))) << size;
   }
   const auto read = [](std::uint64_t of, std::uint64_t how, std::int64_t generation = 77) {
-    return lock().read_message(Packer()
-                                   .u8(6)
-                                   .u8(of)
-                                   .number(5)
-                                   .number(1000)
-                                   .number(generation)
-                                   .u8(how)
-                                   .bytes("belay:r:{a}")
-                                   .take());
+    return lock().read_message(passed(of, how, generation));
   };
   EXPECT_FALSE(read(3, 2)->opened);
   EXPECT_FALSE(read(3, 0));
@@ -190,6 +196,16 @@ TEST(Latch, ReadsThatAGenerationHasEnded) {
   EXPECT_FALSE(read(1, 1));
   EXPECT_FALSE(read(3, 1, 0));
   EXPECT_TRUE(read(3, 2, 0));
+}
+
+TEST(Latch, PassesNobodyByAMessageOfAnyByteAnother) {
+  const std::string payload = passed(3, 1, 77);
+  for (std::size_t i = 0; i < payload.size(); ++i) {
+    std::string forged = payload;
+    forged[i] = static_cast<char>(forged[i] ^ 1);
+    const std::optional<Message> message = lock().read_message(forged);
+    EXPECT_FALSE(message && message->kind == MessageKind::kPassed) << i;
+  }
 }
 
 TEST(LatchSet, TellsWhatCameOfIt) {

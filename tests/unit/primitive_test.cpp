@@ -8,6 +8,7 @@
 #include "primitive/guard.h"
 #include "primitive/keys.h"
 #include "primitive/lock.h"
+#include "primitive/mac.h"
 #include "route/slot.h"
 #include "unit/with_reply.h"
 
@@ -16,8 +17,26 @@ namespace {
 
 const std::string kClient = "ABCDEFGHIJKLMNOPQRSTUV";
 
+const Identity kMe{kClient, "belay:", "17 web-7 billing desk", "my secret"};
+
 HeldPrimitive lock() {
-  return HeldPrimitive(Kind::kLock, {kClient, "belay:", "17 web-7 billing desk"});
+  return HeldPrimitive(Kind::kLock, kMe);
+}
+
+// A grant of "a" to our epoch 5, by a script.
+std::string grant(std::int64_t fence = 77, std::int64_t last = 85, Micros lease = 100'000) {
+  const std::string head = Packer()
+                               .u8(1)
+                               .u8(1)
+                               .number(5)
+                               .number(1000)
+                               .number(fence)
+                               .number(last)
+                               .number(lease)
+                               .u8(1)
+                               .take();
+  const std::string key = "belay:r:{a}";
+  return head + mac_of(kMe, 5, head + key) + key;
 }
 
 TEST(Keys, GiveDistinctNamesDistinctKeys) {
@@ -69,18 +88,7 @@ TEST(Keys, OfOthersAreNoNames) {
 }
 
 TEST(Message, IsReadBackFieldByField) {
-  const std::string payload = Packer()
-                                  .u8(1)
-                                  .u8(1)
-                                  .number(5)
-                                  .number(1000)
-                                  .number(77)
-                                  .number(85)
-                                  .number(100'000)
-                                  .u8(1)
-                                  .bytes("belay:r:{a}")
-                                  .take();
-  const std::optional<Message> message = lock().read_message(payload);
+  const std::optional<Message> message = lock().read_message(grant());
   ASSERT_TRUE(message);
   EXPECT_EQ(message->kind, MessageKind::kGrant);
   EXPECT_EQ(message->epoch, 5);
@@ -92,17 +100,7 @@ TEST(Message, IsReadBackFieldByField) {
 }
 
 TEST(Message, ThatIsCutShortOrForeignIsNone) {
-  const std::string payload = Packer()
-                                  .u8(1)
-                                  .u8(1)
-                                  .number(5)
-                                  .number(1000)
-                                  .number(77)
-                                  .number(85)
-                                  .number(100'000)
-                                  .u8(1)
-                                  .bytes("belay:r:{a}")
-                                  .take();
+  const std::string payload = grant();
   for (std::size_t size = 0; size < payload.size(); ++size) {
     EXPECT_FALSE(lock().read_message(payload.substr(0, size))) << size;
   }
@@ -112,19 +110,7 @@ TEST(Message, ThatIsCutShortOrForeignIsNone) {
 
 TEST(Message, ThatGrantsWhatNoScriptGivesOutIsNone) {
   const auto grants = [](std::int64_t fence, std::int64_t last, Micros lease) {
-    return lock()
-        .read_message(Packer()
-                          .u8(1)
-                          .u8(1)
-                          .number(5)
-                          .number(1000)
-                          .number(fence)
-                          .number(last)
-                          .number(lease)
-                          .u8(0)
-                          .bytes("belay:r:{a}")
-                          .take())
-        .has_value();
+    return lock().read_message(grant(fence, last, lease)).has_value();
   };
   EXPECT_TRUE(grants(77, 85, kMaxGrant));
   EXPECT_FALSE(grants(77, 85, kMaxGrant + 1));
@@ -132,6 +118,49 @@ TEST(Message, ThatGrantsWhatNoScriptGivesOutIsNone) {
   EXPECT_FALSE(grants(-3, 8, 1000));
   EXPECT_FALSE(grants(77, 76, 1000));
   EXPECT_FALSE(grants(77, kMaxId + 1, 1000));
+}
+
+TEST(Message, ThatGrantsIsNoneOnceAnyOfItsBytesIsAnother) {
+  const std::string payload = grant();
+  for (std::size_t i = 0; i < payload.size(); ++i) {
+    std::string forged = payload;
+    forged[i] = static_cast<char>(forged[i] ^ 1);
+    const std::optional<Message> message = lock().read_message(forged);
+    EXPECT_FALSE(message && message->kind == MessageKind::kGrant) << i;
+  }
+  EXPECT_FALSE(lock().read_message(payload + "x"));
+  EXPECT_FALSE(lock().read_message(payload + "}"));
+}
+
+TEST(Message, ThatGrantsIsForOneClientAlone) {
+  Identity other = kMe;
+  other.client.back() = 'x';
+  EXPECT_FALSE(HeldPrimitive(Kind::kLock, other).read_message(grant()));
+  other = kMe;
+  other.secret = "its secret";
+  EXPECT_FALSE(HeldPrimitive(Kind::kLock, other).read_message(grant()));
+}
+
+TEST(Message, ThatLooksBackIsNone) {
+  const auto next = [](Micros look_in) {
+    return lock().read_message(
+        Packer().u8(2).u8(1).number(5).number(1000).number(look_in).bytes("belay:r:{a}").take());
+  };
+  EXPECT_TRUE(next(0));
+  EXPECT_FALSE(next(-1));
+}
+
+TEST(Secret, IsAnotherForEachEpochAndIsNotTheClients) {
+  EXPECT_EQ(secret_of(kMe, 5).size(), 20U);
+  EXPECT_NE(secret_of(kMe, 5), secret_of(kMe, 6));
+  AcquireArgs args;
+  args.epoch = 5;
+  const Resource resource = lock().resource("a");
+  const Command command = lock().acquire(resource, args);
+  EXPECT_TRUE(command.args.at(0).ends_with(secret_of(kMe, 5)));
+  for (const std::string& arg : command.args) {
+    EXPECT_EQ(arg.find(kMe.secret), std::string::npos);
+  }
 }
 
 // Gives `read` the reply that the bytes are.
