@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "net/stdio_guard.h"
+
 namespace belay {
 
 EventQueue::~EventQueue() {
@@ -59,7 +61,7 @@ std::unique_ptr<Event> EventQueue::next(std::int64_t timeout_ms) {
 int EventQueue::fd() {
   const MutexLock lock(mutex_);
   if (fd_ < 0) {
-    fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    fd_ = above_stdio([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
     if (!events_.empty()) {
       signal();
     }

@@ -13,9 +13,15 @@
 #include <cstring>
 #include <utility>
 
+#include "net/stdio_guard.h"
+
 namespace belay {
 
 namespace {
+
+// What libuv takes for a loop, with what stays from its first one, and the timer: nine at most. It
+// ends the process where it finds too few. And a connection's three.
+constexpr int kDescriptors = 12;
 
 // All signals but those that a fault of the thread itself raises: a handler of the host never runs
 // on our thread.
@@ -44,7 +50,12 @@ Result<std::unique_ptr<Loop>> Loop::create(std::function<void()> on_timer) {
 }
 
 Status Loop::start() {
-  timer_fd_ = make_timer();
+  const StdioGuard stdio;
+  if (!stdio.made() || !stdio.are_free(kDescriptors)) {
+    return {BELAY_UNAVAILABLE, std::string("no descriptors are left for a client: ") +
+                                   uv_strerror(uv_translate_sys_error(errno))};
+  }
+  timer_fd_ = above_stdio(make_timer);
   if (timer_fd_ < 0) {
     return {BELAY_UNAVAILABLE,
             std::string("no timer could be made: ") + uv_strerror(uv_translate_sys_error(errno))};
@@ -58,14 +69,19 @@ Status Loop::start() {
   timer_.data = this;
   uv_async_init(&loop_, &wake_,
                 [](uv_async_t* wake) { static_cast<Loop*>(wake->data)->run_tasks(); });
-  uv_poll_init(&loop_, &timer_, timer_fd_);
+  if (const int error = uv_poll_init(&loop_, &timer_, timer_fd_); error != 0) {
+    return {BELAY_UNAVAILABLE, std::string("no timer could be watched: ") + uv_strerror(error)};
+  }
   uv_poll_start(&timer_, UV_READABLE,
                 [](uv_poll_t* timer, int, int) { static_cast<Loop*>(timer->data)->fire_timer(); });
   const sigset_t blocked = blocked_signals();
   sigset_t before;
   pthread_sigmask(SIG_SETMASK, &blocked, &before);
-  const int error = uv_thread_create(
-      &thread_, [](void* loop) { static_cast<Loop*>(loop)->run(); }, this);
+  uv_thread_options_t options{};
+  options.flags = UV_THREAD_HAS_STACK_SIZE;
+  options.stack_size = kThreadStack;
+  const int error = uv_thread_create_ex(
+      &thread_, &options, [](void* loop) { static_cast<Loop*>(loop)->run(); }, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
     return {BELAY_UNAVAILABLE, std::string("no thread could be started: ") + uv_strerror(error)};
@@ -109,7 +125,9 @@ void Loop::run() {
 
 void Loop::stop() {
   uv_close(reinterpret_cast<uv_handle_t*>(&wake_), nullptr);
-  uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+  if (timer_.type == UV_POLL) {
+    uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+  }
 }
 
 void Loop::post(std::function<void()> task) {

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <uv.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -15,6 +16,9 @@
 #include "base/status.h"
 
 namespace belay {
+
+// Of our threads, whatever little or much the host has made the default.
+inline constexpr std::size_t kThreadStack = std::size_t{1} << 20U;
 
 class Loop {
  public:

@@ -8,6 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "net/loop.h"
+
 namespace belay {
 
 namespace {
@@ -63,8 +65,12 @@ void resolve(const std::string& host, std::uint16_t port,
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kThreadStack);
   pthread_t thread{};
-  const int error = pthread_create(&thread, nullptr, run_lookup, lookup.get());
+  const int error = pthread_create(&thread, &attributes, run_lookup, lookup.get());
+  pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
     lookup->done({}, "no thread could be started to resolve it");

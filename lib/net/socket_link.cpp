@@ -14,6 +14,8 @@
 #include <cstring>
 #include <utility>
 
+#include "net/stdio_guard.h"
+
 namespace belay {
 
 namespace {
@@ -61,9 +63,10 @@ void tune(int fd, int family) {
 // Kept by whoever uses it, so that its descriptors name nothing else meanwhile.
 struct SocketLink::Socket {
   explicit Socket(int family)
-      : fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
-        readiness(epoll_create1(EPOLL_CLOEXEC)),
-        kick(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+      : fd(above_stdio(
+            [=] { return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); })),
+        readiness(above_stdio([] { return epoll_create1(EPOLL_CLOEXEC); })),
+        kick(above_stdio([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); })) {}
 
   ~Socket() {
     for (const int one : {fd, readiness, kick}) {
@@ -177,11 +180,15 @@ bool SocketLink::connect_to(const SocketAddress& address) {
     errno = error;
     return false;
   }
+  auto watch = std::make_unique<Watch>();
+  if (const int error = uv_poll_init(loop_.uv(), &watch->poll, socket->readiness); error != 0) {
+    errno = -error;
+    return false;
+  }
   connecting_ = true;
-  watch_ = new Watch;
+  watch_ = watch.release();
   watch_->socket = std::move(socket);
   watch_->poll.data = this;
-  uv_poll_init(loop_.uv(), &watch_->poll, watch_->socket->readiness);
   uv_poll_start(&watch_->poll, UV_READABLE, [](uv_poll_t* poll, int, int) {
     static_cast<SocketLink*>(poll->data)->on_ready();
   });
