@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration lifetime chaos cli sql docs bench lint
+# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration host lifetime chaos cli sql docs bench lint
 # asan tsan fuzz. None named: all of them. Beside these, valgrind, which takes a quarter of an hour. Prints a line a suite and at the end
 # `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-all=(unit script sim abi integration lifetime chaos cli sql docs bench lint asan tsan fuzz)
+all=(unit script sim abi integration host lifetime chaos cli sql docs bench lint asan tsan fuzz)
 suites=("${@:-${all[@]}}")
 passed=0
 failed=0
@@ -92,7 +92,7 @@ for suite in "${suites[@]}"; do
       if [ -z "${sanitized:-}" ]; then sanitized=1 && run_sanitizers; fi ;;
     integration | cli) # they wait more than they work, each on one server: both at a time
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$" 2; else count "$suite" 0 1; fi ;;
-    unit | script | sim | abi | lifetime | chaos | sql | docs | bench)
+    unit | script | sim | abi | host | lifetime | chaos | sql | docs | bench)
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$" 1; else count "$suite" 0 1; fi ;;
     valgrind)
       if tools/build.sh release integration; then run_step valgrind run_valgrind; else count valgrind 0 1; fi ;;
