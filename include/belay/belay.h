@@ -70,7 +70,8 @@ enum belay_status {
   BELAY_BUSY = 1,    /* a try found the lock held or waited for */
   BELAY_TIMEOUT = 2, /* wait_ms passed */
   BELAY_UNAVAILABLE =
-      3, /* the server could not be reached, or did not answer, within the request timeout */
+      3, /* the server could not be reached, or did not answer, within the request timeout; or it is
+            too far away: for that timeout, or for the lease of an acquire */
   BELAY_TOO_MANY_PENDING = 4, /* the limit of pending submissions is reached */
   /* class REFUSED: the server will not do it until somebody changes something */
   BELAY_AUTH_FAILED = 20,        /* wrong or missing user name or password */

@@ -142,8 +142,8 @@ int32_t belay_options_set_watchdog_lease_ms(belay_options* options, int64_t leas
 }
 
 int32_t belay_options_set_request_timeout_ms(belay_options* options, int64_t timeout_ms) {
-  return set_number(options, "request_timeout_ms", timeout_ms, 10, 3'600'000, 1000,
-                    options == nullptr ? nullptr : &options->config.request_timeout);
+  return set_number(options, "request_timeout_ms", timeout_ms, 10, belay::kMaxRequestTimeout / 1000,
+                    1000, options == nullptr ? nullptr : &options->config.request_timeout);
 }
 
 int32_t belay_options_set_max_hold_ms(belay_options* options, int64_t max_hold_ms) {

@@ -36,6 +36,7 @@ struct Config {
 // Bounds and measures of the protocol; the reasons are in lib/README.md.
 inline constexpr Micros kMinLease = 100 * kMillisecond;
 inline constexpr Micros kMaxLease = kSecond * 3600 * 24;
+inline constexpr Micros kMaxRequestTimeout = kSecond * 3600;
 // The longest time in milliseconds that an option or a call may say, other than a lease: 30 days.
 inline constexpr std::int64_t kMonthMs = std::int64_t{30} * 24 * 3600 * 1000;
 inline constexpr std::size_t kMaxNameSize = 1024;

@@ -11,9 +11,10 @@ namespace belay {
 namespace {
 
 constexpr Micros kMinGrant = 100 * kMillisecond;
+// How many round trips a lease must last: to be granted, renewed and, in time, given back.
+constexpr Micros kLeastTrips = 4;
 constexpr Micros kUsable = 200;  // a deadline nearer than this is as good as past
 constexpr Micros kFallbackPoll = 5 * kSecond;
-constexpr Micros kAgeing = 40 * kMillisecond;  // 0.5 % of that, and a margin
 constexpr std::int64_t kUnhurried = 16;  // waiting clients up to which everybody polls at that pace
 constexpr std::int64_t kMaxStretch = 6;  // 30 s
 constexpr int kMaxHandoffs = 16;
@@ -58,7 +59,34 @@ void Engine::start_claim(Claim& claim, Micros now) {
 // Rule 6: a grant must outlast the way to its waiter, a short hold and the confirmation, and what
 // the clock's bound has aged by since the waiter's last poll.
 Micros Engine::grant_lease(const Node& node) const {
-  return std::clamp(4 * node.round_trip() + kAgeing, kMinGrant, kMaxGrant);
+  const Micros longest = std::max(kMinGrant, max_grant(config_.request_timeout));
+  return std::clamp(4 * node.round_trip() + kAgeing, kMinGrant, longest);
+}
+
+// Whether the claim's server is near enough for a hold with such a lease, and for those who wait:
+// for whom it is not are told, as their holds would end before they are renewed.
+bool Engine::is_near(Claim& claim, Micros lease, Micros now) {
+  const Micros trip = claim.node->distance();
+  const bool answers_in_time = 2 * trip <= config_.request_timeout;
+  const Micros least = answers_in_time ? kLeastTrips * trip : kNever;
+  if (least <= kMinLease || claim.primitive->lets_pass()) {
+    return true;
+  }
+  for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
+    if (lease_for(*pending) >= least) {
+      continue;
+    }
+    const std::string why =
+        answers_in_time ? std::to_string(kLeastTrips) + " of them are more than the lease of " +
+                              std::to_string(to_ms(lease_for(*pending))) + " ms"
+                        : "more than half the request timeout of " +
+                              std::to_string(to_ms(config_.request_timeout)) + " ms";
+    complete(*pending,
+             Status(BELAY_UNAVAILABLE, "a round trip to " + claim.node->display() + " takes " +
+                                           std::to_string(to_ms(trip)) + " ms: " + why),
+             now);
+  }
+  return !claim.waiting.empty() && lease >= least;
 }
 
 Micros Engine::lease_for(const Pending& pending) const {
@@ -287,6 +315,7 @@ void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
   claim.generation = answer.generation;
   claim.known_to = claim.asked_to;
   end_tries(claim, now);
+  static_cast<void>(is_near(claim, kMaxLease, now));
   mark_reached(claim);
   claim.poll_at = now + fallback_poll(answer.position);
   claim.ask_at = claim.poll_at;
@@ -332,7 +361,8 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
     return;
   }
   const Micros usable = grant.confirmed ? kUsable : grant.lease / 8;
-  if (grant.deadline <= now + usable) {  // rule 4
+  const bool near = is_near(claim, grant.confirmed ? grant.lease : kMaxLease, now);
+  if (grant.deadline <= now + usable || !near) {  // rule 4
     claim.may_stand = true;
     ask(claim, now);
     return;

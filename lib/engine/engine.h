@@ -162,6 +162,7 @@ class Engine final : public NodeEvents {
   void ask(Claim& claim, Micros now);
   Micros grant_lease(const Node& node) const;
   Micros lease_for(const Pending& pending) const;
+  bool is_near(Claim& claim, Micros lease, Micros now);
   void mark_reached(Claim& claim);
   Micros fallback_poll(std::int64_t position);
   std::int64_t highest_fence_of(std::uint16_t slot) const;

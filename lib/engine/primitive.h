@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/config.h"
 #include "engine/event.h"
 #include "net/resp.h"
 #include "route/command.h"
@@ -59,8 +60,15 @@ struct AcquireArgs {
   std::size_t local_waiters = 0;
 };
 
-// The longest grant lease that anybody asks for.
-inline constexpr Micros kMaxGrant = 2 * kSecond;
+// What a grant lease allows for the ageing of the clock's bound: 0.5 % between a waiter's polls.
+inline constexpr Micros kAgeing = 40 * kMillisecond;
+
+// The longest grant lease of a client with such a request timeout; and of anybody.
+constexpr Micros max_grant(Micros request_timeout) {
+  return 2 * request_timeout + kAgeing;
+}
+
+inline constexpr Micros kMaxGrant = max_grant(kMaxRequestTimeout);
 
 enum class AcquireCode : std::uint8_t {
   kGranted = 1,

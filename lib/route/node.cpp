@@ -278,7 +278,7 @@ bool Node::on_reply(Reply reply, Micros now) {
   }
   const Sent sent = in_flight_.front();
   in_flight_.pop_front();
-  round_trip_ = std::max(now - sent.at, round_trip_ / 8 * 7);
+  round_trips_.sample(sent.at, now);
   if (up()) {
     return on_command_reply(sent, reply, now);
   }
@@ -430,6 +430,7 @@ bool Node::finish_greeting(Micros now) {
     become_up(now);
     return up();
   }
+  act_at_ = now + config_.request_timeout;
   for (const std::int64_t id : old_ids_) {
     write(Step::kKill, {"CLIENT", "KILL", "ID", std::to_string(id)}, now);
   }

@@ -16,6 +16,7 @@
 #include "net/resp.h"
 #include "route/clock_bound.h"
 #include "route/command.h"
+#include "route/round_trips.h"
 
 namespace belay {
 
@@ -75,8 +76,10 @@ class Node {
 
   [[nodiscard]] const ClockBound& clock() const { return clock_; }
 
-  // The highest of the recent round trips, decaying.
-  [[nodiscard]] Micros round_trip() const { return round_trip_; }
+  [[nodiscard]] Micros round_trip() const { return round_trips_.highest(); }
+
+  // What a round trip takes at least. Only while up.
+  [[nodiscard]] Micros distance() const { return round_trips_.least(); }
 
   // Why it is not up; OK while it is, or while nothing has failed yet.
   [[nodiscard]] const Status& trouble() const { return trouble_; }
@@ -140,7 +143,7 @@ class Node {
   std::deque<Sent> in_flight_;
   std::vector<const Script*> loaded_;
   ClockBound clock_;
-  Micros round_trip_ = 0;
+  RoundTrips round_trips_;
   Status trouble_;
   bool ghosts_ = false;
   bool tracking_ = false;

@@ -2,6 +2,8 @@
 // at what cost in commands.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,8 +26,22 @@ class Bounds : public testing::Test {
 
   void make_world(Micros one_way) {
     processes.clear();
+    lost = 0;
+    at_risk = 0;
     world = std::make_unique<World>(42, Faults(), one_way);
     world->calm();
+  }
+
+  // Of a network that takes about as long as that for each message.
+  void make_far_world(Micros round_trip) {
+    make_world(round_trip / 2);
+    world->set_shortest_delay(round_trip / 2 * 95 / 100);
+    lease = 30 * kSecond;
+    timeout = 5 * kSecond;
+    for (int i = 0; i < 4; ++i) {
+      add_process();
+    }
+    run_for(4 * round_trip);
   }
 
   Process& add_process() {
@@ -33,21 +49,48 @@ class Bounds : public testing::Test {
         [this](Process& process, const Event& event) { on_event(process, event); },
         [](Process&) {}};
     processes.push_back(std::make_unique<Process>(*world, static_cast<int>(processes.size()),
-                                                  observer, kLease, kTimeout));
+                                                  observer, lease, timeout));
     run_for(20 * kMillisecond);
     return *processes.back();
   }
 
   void run_for(Micros duration) { ASSERT_TRUE(world->run(world->now() + duration)); }
 
-  void acquire(Process& process, const std::string& name = "a") {
+  static AcquireRequest request_of(Process& process, const std::string& name = "a") {
     AcquireRequest request;
     request.primitive = &process.lock();
     request.name = name;
     request.notify = true;
+    return request;
+  }
+
+  void acquire(Process& process, const AcquireRequest& request) {
     process.call([&](Engine& engine, Micros now) {
       EXPECT_TRUE(engine.acquire(++last_tag, request, kNever, now).ok());
     });
+  }
+
+  void acquire(Process& process, const std::string& name = "a") {
+    acquire(process, request_of(process, name));
+  }
+
+  // Each process over and over asks for what `request_for` says, keeps it and lets it go. Expects
+  // that nothing is lost or at risk, and that everybody has had it so often.
+  void take_turns(const std::function<AcquireRequest(Process&)>& request_for, Micros keep,
+                  Micros duration, int turns_each) {
+    hold_time = keep;
+    next_request = request_for;
+    turns.clear();
+    for (const auto& process : processes) {
+      acquire(*process, request_for(*process));
+    }
+    run_for(duration);
+    hold_time = -1;
+    for (const auto& process : processes) {
+      EXPECT_GE(turns[process->number()], turns_each) << process->number();
+    }
+    EXPECT_EQ(lost, 0);
+    EXPECT_EQ(at_risk, 0);
   }
 
   void release(Process& process, std::int64_t id) {
@@ -62,6 +105,7 @@ class Bounds : public testing::Test {
       return;
     }
     ++grants;
+    ++turns[process.number()];
     holder = process.number();
     hold = event.hold;
     granted_at = world->now();
@@ -69,7 +113,7 @@ class Bounds : public testing::Test {
       // Over and over: hold, release, ask again.
       world->at(world->now() + hold_time, [this, &process, held = event.hold] {
         release(process, held);
-        acquire(process);
+        acquire(process, next_request ? next_request(process) : request_of(process));
       });
     }
   }
@@ -91,7 +135,11 @@ class Bounds : public testing::Test {
   int holder = -1;
   std::int64_t hold = 0;
   Micros granted_at = 0;
+  Micros lease = kLease;
+  Micros timeout = kTimeout;
   Micros hold_time = -1;
+  std::function<AcquireRequest(Process&)> next_request;
+  std::map<int, int> turns;  // of each process
   int grants = 0;
   int lost = 0;
   int at_risk = 0;
@@ -248,6 +296,94 @@ TEST_F(Bounds, NoGrantIsLostToItsOwnDistance) {
     EXPECT_GT(grants - before, 20 * kSecond / (one_way * 8 + 20 * kMillisecond)) << one_way;
     EXPECT_EQ(lost, 0) << one_way;
     hold_time = -1;
+  }
+}
+
+// Up to half the request timeout.
+constexpr Micros kFarAway[] = {kSecond, 2 * kSecond, 2500 * kMillisecond};
+
+// A turn takes the hold, the leave's way there and the grant's way back.
+TEST_F(Bounds, FarAwayALockGoesRound) {
+  for (const Micros round_trip : kFarAway) {
+    for (const Micros keep : {5 * kMillisecond, 3 * kSecond}) {
+      SCOPED_TRACE(std::to_string(round_trip) + " " + std::to_string(keep));
+      make_far_world(round_trip);
+      const int each = 10;
+      take_turns([](Process& process) { return request_of(process); }, keep,
+                 each * 4 * (keep + round_trip * 11 / 10) + 3 * round_trip, each);
+    }
+  }
+}
+
+// Three round trips for the tries and for each of the names, and one more to let go.
+TEST_F(Bounds, FarAwaySeveralNamesGoRound) {
+  for (const Micros round_trip : kFarAway) {
+    for (const Micros keep : {5 * kMillisecond, 3 * kSecond}) {
+      SCOPED_TRACE(std::to_string(round_trip) + " " + std::to_string(keep));
+      make_far_world(round_trip);
+      const int each = 5;
+      take_turns(
+          [](Process& process) {
+            AcquireRequest request = request_of(process);
+            request.many = &process.many();
+            request.names = {{"a", Want()}, {"b", Want()}};
+            return request;
+          },
+          keep, each * 4 * (keep + 4 * round_trip) + 3 * round_trip, each);
+    }
+  }
+}
+
+TEST_F(Bounds, FarAwayReadersAndWritersTakeTurns) {
+  for (const Micros round_trip : kFarAway) {
+    SCOPED_TRACE(round_trip);
+    make_far_world(round_trip);
+    const Micros keep = 3 * kSecond;
+    const int each = 10;
+    take_turns(
+        [](Process& process) {
+          AcquireRequest request = request_of(process);
+          request.want.group = process.number() < 2 ? kReaders : "";
+          return request;
+        },
+        keep, each * 4 * (keep + round_trip * 11 / 10) + 3 * round_trip, each);
+  }
+}
+
+TEST_F(Bounds, FarAwayPermitsGoRound) {
+  for (const Micros round_trip : kFarAway) {
+    SCOPED_TRACE(round_trip);
+    make_far_world(round_trip);
+    const Micros keep = 3 * kSecond;
+    const int each = 10;
+    take_turns(
+        [](Process& process) {
+          AcquireRequest request = request_of(process, "s");
+          request.primitive = &process.semaphore();
+          request.want.limit = 2;
+          request.want.permits = process.number() == 0 ? 2 : 1;
+          return request;
+        },
+        keep, each * 4 * (keep + round_trip * 11 / 10) + 3 * round_trip, each);
+  }
+}
+
+TEST_F(Bounds, FarAwayAnUnresponsiveNextInLineCostsOneGrantLease) {
+  for (const Micros round_trip : kFarAway) {
+    SCOPED_TRACE(round_trip);
+    make_far_world(round_trip);
+    for (const auto& process : processes) {
+      acquire(*process);
+      run_for(2 * round_trip);
+    }
+    ASSERT_EQ(holder, 0);
+    processes[1]->pause(60 * kSecond);
+    const Micros released = world->now();
+    release(*processes[0], hold);
+    run_for(8 * round_trip);
+    EXPECT_EQ(holder, 2);
+    // There, the lease, and there and back for who finds it lapsed.
+    EXPECT_LE(granted_at - released, 4 * round_trip + 50 * kMillisecond + 2 * round_trip);
   }
 }
 

@@ -50,9 +50,9 @@ MUTATIONS = [
              "    claim.deadline = std::max(claim.deadline, now + args.lease - lease_margin(args.lease));\n"
              "  }\n"),
     Mutation("6-grant-lease-follows-the-round-trip", "lib/engine/claims.cpp",
-             "return std::clamp(4 * node.round_trip() + kAgeing, kMinGrant, kMaxGrant);",
+             "return std::clamp(4 * node.round_trip() + kAgeing, kMinGrant, longest);",
              "return OFF(\"6-grant-lease-follows-the-round-trip\") ? kMinGrant"
-             " : std::clamp(4 * node.round_trip() + kAgeing, kMinGrant, kMaxGrant);"),
+             " : std::clamp(4 * node.round_trip() + kAgeing, kMinGrant, longest);"),
     Mutation("7-a-new-request-has-a-new-epoch", "lib/engine/claims.cpp",
              "  claim.epoch = ++last_epoch_;",
              "  claim.epoch = OFF(\"7-a-new-request-has-a-new-epoch\") && last_epoch_ > 0 ? last_epoch_ : ++last_epoch_;"),

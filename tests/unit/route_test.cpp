@@ -3,6 +3,7 @@
 
 #include "belay/belay.h"
 #include "route/clock_bound.h"
+#include "route/round_trips.h"
 #include "route/server_error.h"
 #include "route/slot.h"
 
@@ -21,6 +22,28 @@ TEST(Slot, HasATagOfItsOwn) {
   for (std::uint16_t slot = 0; slot < kSlots; ++slot) {
     ASSERT_EQ(slot_of(slot_tag(slot)), slot);
   }
+}
+
+TEST(RoundTrips, HighestDecaysAndLeastIsOfTheLatestFour) {
+  RoundTrips trips;
+  trips.sample(0, 80);
+  EXPECT_EQ(trips.highest(), 80);
+  trips.sample(100, 110);
+  EXPECT_EQ(trips.highest(), 70);
+  for (Micros sent = 200; sent < 600; sent += 100) {
+    EXPECT_EQ(trips.least(), 10);
+    trips.sample(sent, sent + 90);
+  }
+  EXPECT_EQ(trips.least(), 90);
+}
+
+TEST(RoundTrips, WhatIsUnderwayTogetherCountsOnce) {
+  RoundTrips trips;
+  trips.sample(0, 10);
+  for (Micros sent = 100; sent < 200; ++sent) {  // while the server stands still
+    trips.sample(sent, 300);
+  }
+  EXPECT_EQ(trips.least(), 10);
 }
 
 TEST(ClockBound, KeepsTheLeastOfWhatRepliesAllow) {
