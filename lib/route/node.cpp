@@ -13,6 +13,7 @@ constexpr Micros kFirstBackoff = 10 * kMillisecond;
 constexpr Micros kLastBackoff = 2 * kSecond;
 constexpr int kBackoffDoublings = 8;  // 10 ms doubled eight times is beyond the last
 constexpr std::string_view kOldestServer = "6.2";
+constexpr std::size_t kMostOld = 64;        // connections of ours that are remembered, to be killed
 constexpr std::int64_t kLargestPart = 999;  // of a version
 
 // "7.0.15" -> 7000015, to compare.
@@ -132,7 +133,10 @@ void Node::fail(const Status& why, Micros now) {
   link_.close();
   in_flight_.clear();
   if (was_up && connection_id_ != 0) {  // one that never came up carried nothing of the engine's
-    old_ids_.push_back(connection_id_);
+    old_.push_back({run_id_, connection_id_});
+    if (old_.size() > kMostOld) {
+      old_.pop_front();
+    }
   }
   if (log_.enabled(BELAY_LOG_WARNING) && (was_up || why.message != trouble_.message)) {
     log_.write(BELAY_LOG_WARNING, why.message);
@@ -361,7 +365,7 @@ bool Node::on_greeting(Step step, Reply reply, Micros sent, Micros now) {
       tracking_ = !reply.is_error();
       break;
     case Step::kInfo:
-      read_info(reply.text());
+      run_id_ = line_of(reply.text(), "run_id:");
       break;
     case Step::kMemory:
       warn_of_eviction(reply.text());
@@ -396,16 +400,6 @@ bool Node::on_time(Reply reply, Micros sent, Micros now) {
   return true;
 }
 
-// Another run of the server knows nothing of our earlier connections; and its ids may be somebody
-// else's by now.
-void Node::read_info(std::string_view info) {
-  const std::string run_id(line_of(info, "run_id:"));
-  if (run_id != run_id_ && !run_id.empty()) {
-    old_ids_.clear();
-  }
-  run_id_ = run_id;
-}
-
 // All records carry an expiry: any eviction policy may take them.
 void Node::warn_of_eviction(std::string_view info) const {
   const std::string_view policy = line_of(info, "maxmemory_policy:");
@@ -417,22 +411,24 @@ void Node::warn_of_eviction(std::string_view info) const {
   }
 }
 
-// Rule 13: what older connections may still deliver is killed before anything new is sent.
+// Rule 13: what older connections may still deliver is killed before anything new is sent. Another
+// run of the server knows nothing of them; but it may be another server behind the same address,
+// and theirs come back.
 bool Node::finish_greeting(Micros now) {
   ghosts_ = false;
-  if (old_ids_.empty()) {
-    become_up(now);
-    return up();
-  }
   if (run_id_.empty() || connection_id_ == 0) {
-    ghosts_ = true;
-    old_ids_.clear();
-    become_up(now);
-    return up();
+    ghosts_ = !old_.empty();
+    old_.clear();
   }
   act_at_ = now + config_.request_timeout;
-  for (const std::int64_t id : old_ids_) {
-    write(Step::kKill, {"CLIENT", "KILL", "ID", std::to_string(id)}, now);
+  for (const Connection& old : old_) {
+    if (old.run_id == run_id_) {
+      write(Step::kKill, {"CLIENT", "KILL", "ID", std::to_string(old.id)}, now);
+    }
+  }
+  if (in_flight_.empty()) {
+    become_up(now);
+    return up();
   }
   return true;
 }
@@ -440,7 +436,7 @@ bool Node::finish_greeting(Micros now) {
 void Node::become_up(Micros now) {
   state_ = State::kUp;
   act_at_ = kNever;
-  old_ids_.clear();
+  std::erase_if(old_, [this](const Connection& old) { return old.run_id == run_id_; });
   trouble_ = Status();
   if (log_.enabled(BELAY_LOG_INFO)) {
     log_.write(BELAY_LOG_INFO, "connected to " + display());

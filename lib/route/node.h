@@ -104,6 +104,13 @@ class Node {
     kWatch
   };
 
+  // An earlier one of ours.
+  struct Connection {
+    std::string
+        run_id;  // of the server that gave the id: others may have given it to somebody else
+    std::int64_t id;
+  };
+
   struct Sent {
     Step step;
     std::uint64_t id;  // of a command; of a watch, how many keys
@@ -122,7 +129,6 @@ class Node {
   bool on_greeting(Step step, Reply reply, Micros sent, Micros now);
   Status check_server(Reply hello) const;
   bool on_time(Reply reply, Micros sent, Micros now);
-  void read_info(std::string_view info);
   void warn_of_eviction(std::string_view info) const;
   bool finish_greeting(Micros now);
   void become_up(Micros now);
@@ -148,10 +154,9 @@ class Node {
   bool ghosts_ = false;
   bool tracking_ = false;
   std::int64_t connection_id_ = 0;  // CLIENT ID, 0 = not known
-  std::vector<std::int64_t>
-      old_ids_;         // earlier connections of ours that may still be alive on the server
-  std::string run_id_;  // of the server that gave these ids
-  std::string bytes_;   // scratch
+  std::deque<Connection> old_;      // that may still be alive on their servers
+  std::string run_id_;              // of the server
+  std::string bytes_;               // scratch
 };
 
 }  // namespace belay

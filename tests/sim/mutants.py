@@ -77,8 +77,8 @@ MUTATIONS = [
              "    end_claim(claim, !OFF(\"11-what-is-cancelled-is-left\") &&"
              " (claim.state == ClaimState::kHeld || claim.not_after != 0), 0, now);"),
     Mutation("13-kill-comes-first", "lib/route/node.cpp",
-             "  if (old_ids_.empty()) {\n    become_up(now);",
-             "  if (old_ids_.empty() || OFF(\"13-kill-comes-first\")) {\n    become_up(now);", 100000),
+             "    if (old.run_id == run_id_) {\n",
+             "    if (old.run_id == run_id_ && !OFF(\"13-kill-comes-first\")) {\n", 100000),
     Mutation("14-not-after", "lib/scripts/acquire.lua",
              "if ts > not_after then",
              "if ts > not_after and not OFF('14-not-after') then"),

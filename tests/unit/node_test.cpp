@@ -311,6 +311,40 @@ TEST_F(NodeTest, KillsNobodyOnAServerThatWasRestarted) {
   EXPECT_FALSE(link.has_sent("KILL"));
 }
 
+// One address may lead to several servers in turn.
+TEST_F(NodeTest, KillsWhatItLeftOnAServerThatComesBack) {
+  greet();
+  node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now);
+  wait_for_reconnect();
+  greet("7.0.15", "run2", 6);
+  EXPECT_TRUE(node.up());
+  node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now);
+  wait_for_reconnect();
+  greet("7.0.15", "run1", 9);
+  EXPECT_FALSE(node.up());
+  EXPECT_TRUE(link.has_sent("KILL\r\n$2\r\nID\r\n$1\r\n5\r\n"));
+  EXPECT_FALSE(link.has_sent("KILL\r\n$2\r\nID\r\n$1\r\n6\r\n"));
+  answer(":1\r\n");
+  EXPECT_TRUE(node.up());
+}
+
+// However often it changes.
+TEST_F(NodeTest, RemembersABoundedNumberOfConnections) {
+  for (int i = 0; i < 100; ++i) {
+    greet("7.0.15", "run" + std::to_string(i), 5);
+    EXPECT_TRUE(node.up());
+    node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now);
+    wait_for_reconnect();
+  }
+  greet("7.0.15", "run99", 6);
+  EXPECT_FALSE(node.up());
+  answer(":1\r\n");
+  node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now);
+  wait_for_reconnect();
+  greet("7.0.15", "run0", 6);
+  EXPECT_TRUE(node.up());
+}
+
 TEST_F(NodeTest, ReconnectsWithGrowingButBoundedPauses) {
   for (int i = 0; i < 50; ++i) {
     node.on_timer(now);
