@@ -264,7 +264,10 @@ void Engine::vouch(Claim& claim, Micros deadline, Micros lease, Micros now) {
     claim.lapses_at = std::max(claim.lapses_at, now + lease + lease / 200);
   }
   for (Hold* hold : claim.holds) {
-    if (hold->at_risk && hold->watched() && now < claim.deadline - claim.vouched / 3) {
+    // A fixed lease needs no renewal beyond its end; after a max-hold there is none.
+    const bool lasts = now < claim.deadline - claim.vouched / 3 ||
+                       (hold->lease > 0 && hold->ends_at <= claim.deadline + kTolerance);
+    if (hold->at_risk && (hold->watched() || hold->lease > 0) && lasts) {
       hold->at_risk = false;
       tell_of(*hold, BELAY_EVENT_RECOVERED, Status(), now);
     }

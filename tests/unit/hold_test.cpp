@@ -1,0 +1,152 @@
+// What holds go through, command by command. A fake link, with the server's replies by hand.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/packing.h"
+#include "primitive/mac.h"
+#include "unit/greeted.h"
+
+namespace belay {
+namespace {
+
+constexpr Micros kServerTime = 100 * kSecond;
+
+class Holds : public Greeted {
+ protected:
+  void acquire(std::int64_t tag, Micros lease, std::int64_t owner = 0) {
+    AcquireRequest request;
+    request.primitive = &lock_;
+    request.name = "a";
+    request.lease = lease;
+    request.owner = owner;
+    request.notify = true;
+    ASSERT_TRUE(engine_.acquire(tag, request, kNever, now_).ok());
+  }
+
+  void grant() {
+    answer(bulk(Packer().u8(1).number(kServerTime).number(50).number(58).u8(0).number(1).take()));
+  }
+
+  void queue() {
+    answer(bulk(Packer()
+                    .u8(2)
+                    .number(kServerTime)
+                    .number(0)
+                    .number(kSecond)
+                    .number(7)
+                    .number(0)
+                    .number(0)
+                    .take()));
+  }
+
+  void grant_by_message(Micros grant_lease) {
+    const std::string head = Packer()
+                                 .u8(1)
+                                 .u8(1)
+                                 .number(1)
+                                 .number(kServerTime)
+                                 .number(50)
+                                 .number(58)
+                                 .number(grant_lease)
+                                 .u8(0)
+                                 .take();
+    const std::string key = "belay:r:{a}";
+    answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
+           bulk(head + mac_of(me_, 1, head + key) + key));
+  }
+
+  void renewed() { answer(bulk(Packer().number(kServerTime).u8(1).number(58).u8(0).take())); }
+
+  void pass(Micros duration) {
+    now_ += duration;
+    engine_.on_timer(now_);
+  }
+
+  // How many scripts were called since the last time.
+  std::int64_t scripts() {
+    const auto count = std::count_if(
+        link_.sent.begin(), link_.sent.end(),
+        [](const std::string& bytes) { return bytes.find("EVAL") != std::string::npos; });
+    link_.sent.clear();
+    return count;
+  }
+};
+
+// What was at risk as its confirmation was overdue is not any more when that has come.
+TEST_F(Holds, AFixedLeaseRecoversWhenItIsConfirmed) {
+  acquire(1, 5 * kSecond);
+  queue();
+  grant_by_message(300 * kMillisecond);
+  ASSERT_EQ(events_.events.size(), 1U);
+  const std::int64_t hold = events_.events[0].hold;
+  pass(100 * kMillisecond);
+  pass(120 * kMillisecond);
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_AT_RISK);
+  EXPECT_EQ(engine_.look(hold, now_).state, BELAY_AT_RISK);
+  renewed();
+  ASSERT_EQ(events_.events.size(), 3U);
+  EXPECT_EQ(events_.events[2].kind, BELAY_EVENT_RECOVERED);
+  EXPECT_EQ(engine_.look(hold, now_).state, BELAY_HELD);
+}
+
+// Also where it ends soon: nothing is to be renewed.
+TEST_F(Holds, AShortFixedLeaseRecoversWhenItIsConfirmed) {
+  acquire(1, 250 * kMillisecond);
+  queue();
+  grant_by_message(300 * kMillisecond);
+  pass(100 * kMillisecond);
+  pass(120 * kMillisecond);
+  ASSERT_EQ(events_.events.size(), 2U);
+  renewed();
+  ASSERT_EQ(events_.events.size(), 3U);
+  EXPECT_EQ(events_.events[2].kind, BELAY_EVENT_RECOVERED);
+  pass(kSecond);
+  EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_LOST);
+}
+
+// Nothing takes back that the watchdog has stopped.
+TEST_F(Holds, AMaxHoldThatWasReachedStaysAtRisk) {
+  AcquireRequest request;
+  request.primitive = &lock_;
+  request.name = "a";
+  request.max_hold = 5 * kSecond;
+  request.notify = true;
+  ASSERT_TRUE(engine_.acquire(1, request, kNever, now_).ok());
+  grant();
+  pass(5 * kSecond);
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_AT_RISK);
+  ASSERT_TRUE(engine_.verify(2, events_.events[0].hold, now_).ok());
+  renewed();  // the first renewal, to watch the record
+  answer("+OK\r\n:1\r\n");
+  renewed();
+  EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_VERIFIED);
+  EXPECT_EQ(engine_.look(events_.events[0].hold, now_).state, BELAY_AT_RISK);
+}
+
+TEST_F(Holds, AFreedClientReleasesWhatItHas) {
+  acquire(1, 0, 7);
+  grant();
+  scripts();
+  ASSERT_TRUE(engine_.shutdown(now_).ok());
+  EXPECT_EQ(scripts(), 1);
+}
+
+// Whoever abandons may still be at work: the name stays its own until the lease ends.
+TEST_F(Holds, AFreedClientReleasesNothingThatWasAbandonedOnce) {
+  acquire(1, 0, 7);
+  grant();
+  acquire(2, 0, 7);
+  ASSERT_EQ(events_.events.size(), 2U);
+  ASSERT_TRUE(engine_.abandon(events_.events[0].hold, now_).ok());
+  scripts();
+  ASSERT_TRUE(engine_.shutdown(now_).ok());
+  EXPECT_EQ(scripts(), 0);
+  EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_SHUTDOWN);
+}
+
+}  // namespace
+}  // namespace belay
