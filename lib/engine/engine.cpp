@@ -352,13 +352,12 @@ void Engine::end_everything(Micros now) {
     claims.push_back(claim.get());
   }
   for (Claim* claim : claims) {
-    const bool abandoned = std::all_of(claim->holds.begin(), claim->holds.end(),
+    const bool abandoned = std::any_of(claim->holds.begin(), claim->holds.end(),
                                        [](Hold* hold) { return hold->abandoned; });
     std::erase_if(claim->leaving, [](const Leaving& leaving) { return leaving.looks_after; });
     if (claim->state == ClaimState::kHeld) {
-      const bool release = !abandoned || claim->holds.empty();
       claim->holds.clear();
-      end_claim(*claim, release, 0, now);
+      end_claim(*claim, !abandoned, 0, now);
     }
     settle(*claim, now);
   }
