@@ -58,6 +58,7 @@ struct Leaving {
   bool plain = false;  // as far as is known, nobody else has to do with it
   bool answered = false;
   bool looks_after = false;  // it handed the lock on: asks again in case that grant lapses unused
+  bool parting = false;      // as the client ends, others have been told to
 };
 
 enum class ClaimState : std::uint8_t { kIdle, kAsking, kHeld };

@@ -606,6 +606,7 @@ void Engine::send_leave(Claim& claim, Leaving& leaving, Micros now) {
   }
   leaving.in_flight = true;
   leaving.looks_after = false;
+  leaving.parting = closing_;
   leaving.again_at = kNever;
   if (gathers_leaves_ && claim.waiting.empty()) {
     leaves_due_.push_back({&claim, leaving.epoch, 0});
@@ -620,7 +621,8 @@ void Engine::send_leave(Claim& claim, Leaving& leaving, Micros now) {
 }
 
 LeaveArgs Engine::args_of(const Claim& claim, const Leaving& leaving) const {
-  return {leaving.epoch, highest_fence_of(claim.resource.slot), leaving.lost, leaving.plain};
+  return {leaving.epoch, highest_fence_of(claim.resource.slot), leaving.lost, leaving.plain,
+          leaving.parting};
 }
 
 // `answer`: none where the reply is an error, or none of the script's; `words` are what it says.
@@ -660,9 +662,9 @@ void Engine::on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& 
     send_leave(claim, leaving, now);
   } else if (leaving.sweep_until >= answer.server_time) {
     leaving.again_at = now + drifted(leaving.sweep_until - answer.server_time) + 2 * kMillisecond;
-  } else if (answer.handed > 0 && !closing_) {
+  } else if (answer.handed > 0 && !leaving.parting) {
     leaving.looks_after = true;
-    leaving.again_at = now + drifted(answer.handed) + kLookAfter;
+    leaving.again_at = closing_ ? now : now + drifted(answer.handed) + kLookAfter;
   } else {
     claim.leaving.erase(leaving_of(claim, leaving.epoch));
   }

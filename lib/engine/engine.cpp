@@ -354,6 +354,11 @@ void Engine::end_everything(Micros now) {
   for (Claim* claim : claims) {
     const bool abandoned = std::any_of(claim->holds.begin(), claim->holds.end(),
                                        [](Hold* hold) { return hold->abandoned; });
+    for (Leaving& leaving : claim->leaving) {
+      if (leaving.looks_after) {  // from now on others do
+        send_leave(*claim, leaving, now);
+      }
+    }
     std::erase_if(claim->leaving, [](const Leaving& leaving) { return leaving.looks_after; });
     if (claim->state == ClaimState::kHeld) {
       claim->holds.clear();

@@ -102,8 +102,9 @@ struct AcquireAnswer {
 struct LeaveArgs {
   std::int64_t epoch = 0;
   std::int64_t highest_fence = 0;
-  bool lost = false;   // somebody was told that it is lost
-  bool plain = false;  // as far as is known, held alone with nobody waiting: less will do
+  bool lost = false;     // somebody was told that it is lost
+  bool plain = false;    // as far as is known, held alone with nobody waiting: less will do
+  bool parting = false;  // the client ends: others look after what it hands on, and has handed on
 };
 
 enum class LeaveCode : std::uint8_t {

@@ -35,6 +35,8 @@ local LARGEST = 9007199254740992 - 131072
 -- queue that nobody polls stands; how long a record outlives its expiry (an expired record frees the lock by itself: this only
 -- sweeps); how long a semaphore that nobody uses remembers its limit.
 local RANGE, SKIPS, QUEUE_MS, SWEEP_MS, LIMIT_MS = 8, 64, 120000, 1000, 86400000
+-- How many waiters are told to look where nobody else looks after a handoff, and how long after each other.
+local LOOKERS, STAGGER_US = 16, 10000
 -- What every verb that has a not-after replies beyond it, with the server's time: nothing was done.
 local LATE = 4
 -- Messages to an inbox.
@@ -209,20 +211,27 @@ local function entry_of(key, who)
   return fine and #entry >= ENTRY_SIZE + size and entry or nil
 end
 
--- Tells the first waiter to look again in `wait` microseconds; drops those that nobody listens for.
-local function tell_next(keys, at, inbox, ts, wait)
+-- Tells the first waiter to look again in `wait` microseconds, or the first `most`, one shortly after the other; drops those
+-- that nobody listens for.
+local function tell_next(keys, at, inbox, ts, wait, most)
+  local told = 0
   for _ = 1, SKIPS do
-    local head = redis.call('ZRANGE', keys[at + 2], 0, 0)[1]
-    if not head then
+    local who = redis.call('ZRANGE', keys[at + 2], told, told)[1]
+    if not who then
       return
     end
-    local entry = entry_of(keys[at + 3], head)
-    local kind = #head == CLAIM_SIZE and SEMAPHORE or LOCK
-    if entry and tell(inbox, head, struct.pack('<BBc8dd', NEXT, kind, entry, ts, wait) .. keys[at]) > 0 then
-      return
+    local entry = entry_of(keys[at + 3], who)
+    local kind = #who == CLAIM_SIZE and SEMAPHORE or LOCK
+    local look_in = wait + told * STAGGER_US
+    if entry and tell(inbox, who, struct.pack('<BBc8dd', NEXT, kind, entry, ts, look_in) .. keys[at]) > 0 then
+      told = told + 1
+      if told == (most or 1) then
+        return
+      end
+    else
+      redis.call('ZREM', keys[at + 2], who)
+      redis.call('HDEL', keys[at + 3], who)
     end
-    redis.call('ZREM', keys[at + 2], head)
-    redis.call('HDEL', keys[at + 3], head)
   end
 end
 
@@ -385,7 +394,7 @@ local function give(keys, at, inbox, ts, hand, head, entry)
   if tell_surely(inbox, head, secret, message, keys[at]) > 0 then
     hand.lease, hand.to = math.max(hand.lease, grant), head
     if waits and not joint then
-      tell_next(keys, at, inbox, ts, grant + delay)
+      tell_next(keys, at, inbox, ts, grant + delay, hand.lookers)
     end
     return true
   end
@@ -398,8 +407,8 @@ end
 
 -- Serves the waiters in turn, as long as each fits beside who holds: nobody (the lock is free, or its record has lapsed), or
 -- hand.joint. `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
--- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant); filled in: lease (of the
--- grants made, 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands'
+-- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant), lookers (how many
+-- waiters are to look themselves); filled in: lease (of the grants made, 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands'
 -- (the first in line does not fit) or 'more' (call again).
 local function serve(keys, at, inbox, ts, hand, own)
   hand.lease = 0
@@ -416,7 +425,7 @@ local function serve(keys, at, inbox, ts, hand, own)
       local _, _, _, permits, limit, size = struct.unpack(ENTRY, entry)
       hand.members = hand.members or members(keys, at, ts)
       if not hand.members.fits(hand.joint, head, entry:sub(ENTRY_SIZE + 1, ENTRY_SIZE + size), permits, limit) then
-        tell_next(keys, at, inbox, ts, hand.members.look_in(hand.joint, permits))
+        tell_next(keys, at, inbox, ts, hand.members.look_in(hand.joint, permits), hand.lookers)
         return 'stands'
       end
     end

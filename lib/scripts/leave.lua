@@ -2,12 +2,13 @@
 -- with this epoch or an older one: out of the queue. Safe to repeat. What is plainly held is left by release.lua for less.
 --
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
--- ARGV  1 packed: kind; then for each name in turn, at most 256, as ROW: claim, highest fence seen, lost (1: whoever had it was
---         told that it is lost: its lock-delay begins, if it has one)
+-- ARGV  1 packed: kind; then for each name in turn, at most 256, as ROW: claim, highest fence seen, flags (1, lost: whoever had it
+--         was told that it is lost: its lock-delay begins, if it has one; 2, parting: the client ends, and looks after no handoff)
 --       2 prefix of inboxes
 -- Replies, packed, for each name in turn: code, server time, grant lease
 --   1 ok (it was ours)   2 not ours   3 more (as ok or not ours, but call again at once: waiters are still to be served)
---   grant lease: of a handoff: leave again when it has ended, unless settled comes first (0 = none)
+--   grant lease: of a handoff: leave again when it has ended, unless settled comes first (0 = none). Whoever parts
+--   need not: it leaves once more instead, as soon as it ends, and several waiters are told to look
 -- Messages: grant and next to waiters, settled to who had handed it on.
 local OK, NOT_OURS, MORE = 1, 2, 3
 local MOST = 256
@@ -33,7 +34,8 @@ end
 local names, taken = {}, {}
 for index = 1, count do
   local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
-  local name = { at = at, claim = rows[row + 1], highest = rows[row + 2], lost = rows[row + 3] == 1 }
+  local name = { at = at, claim = rows[row + 1], highest = rows[row + 2], lost = rows[row + 3] % 2 == 1,
+    parting = rows[row + 3] >= 2 }
   check_call(not taken[KEYS[at]] and name.claim ~= NOBODY and sound(name.highest))
   name.record = redis.call('GET', KEYS[at])
   name.plain = kind == LOCK and not name.lost and is_plain(name.record, name.claim)
@@ -84,7 +86,7 @@ local function leave(name)
   local epoch = epoch_of(name.claim:sub(23))
   local who = kind == SEMAPHORE and name.claim or name.claim:sub(1, 22)
   local joint, key = name.joint, KEYS[at + 1]
-  local hand = { from = name.claim, highest = above[key] }
+  local hand = { from = not name.parting and name.claim or nil, highest = above[key], lookers = name.parting and LOOKERS or nil }
   local entry = entry_of(KEYS[at + 3], who)
   local was_head = false
   if entry and epoch_of(entry) <= epoch then
@@ -113,8 +115,12 @@ local function leave(name)
     if whom == 'more' then
       return struct.pack('<Bdd', MORE, ts, 0)
     end
-  elseif was_head then
-    tell_next(KEYS, at, inbox, ts, kept_until(record) - ts)
+  else
+    local looks_after = record:sub(FROM_OFFSET + 1, DELAY_OFFSET) == name.claim
+    hand.lease = looks_after and not name.parting and math.max(0, expires(record) - ts) or 0
+    if was_head or (looks_after and name.parting) then
+      tell_next(KEYS, at, inbox, ts, kept_until(record) - ts, looks_after and hand.lookers or 1)
+    end
   end
   return struct.pack('<Bdd', ours and OK or NOT_OURS, ts, hand.lease or 0)
 end

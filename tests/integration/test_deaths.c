@@ -129,7 +129,7 @@ static void wait_in_child(Server* server, const Line* parent, int64_t number) {
   belay_client_free(client);
 }
 
-static void test_stopped_waiters(Server* server) {
+static void check_stopped_waiters(Server* server, bool ends) {
   enum { kStopped = 5 };
 
   Child children[kStopped];
@@ -150,6 +150,9 @@ static void test_stopped_waiters(Server* server) {
   }
   const int64_t start = now_ms();
   CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+  if (ends) {
+    belay_client_free(holder);
+  }
   const int64_t next = TAKE(last, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   printf("  %d stopped waiters took %lld ms\n", kStopped, (long long)(now_ms() - start));
   CHECK(now_ms() - start < scaled(kLessThanAPollMs));
@@ -171,8 +174,20 @@ static void test_stopped_waiters(Server* server) {
     child_end(&children[i]);
     lines[i].fd = -1;
   }
-  belay_client_free(holder);
+  if (!ends) {
+    belay_client_free(holder);
+  }
   belay_client_free(last);
+}
+
+// Whoever hands the lock on looks after it.
+static void test_stopped_waiters(Server* server) {
+  check_stopped_waiters(server, false);
+}
+
+// Such as any program that releases and ends: those who wait are told to look.
+static void test_stopped_waiters_of_who_ends(Server* server) {
+  check_stopped_waiters(server, true);
 }
 
 // A waiter at the head of the queue behind a proxy, then one that has no faults.
@@ -250,6 +265,8 @@ const Test death_tests[] = {
     {"A thousand waiters killed at once are passed over by bounded scripts",
      test_thousand_killed_waiters},
     {"Stopped waiters cost a grant lease each", test_stopped_waiters},
+    {"Stopped waiters cost a grant lease each, also when the client that released ends",
+     test_stopped_waiters_of_who_ends},
     {"A half-open waiter costs a grant lease, and its late grant is not believed",
      test_half_open_waiter},
     {"A waiter that is killed while its grant is on its way costs a grant lease",

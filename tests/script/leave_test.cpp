@@ -278,6 +278,80 @@ TEST_P(Leave, LooksAfterTheLockThatItHandsOn) {
   EXPECT_EQ(told_briefly(), Names{"A settled 1"});
 }
 
+// As their client ends, nobody looks after what it hands on.
+TEST_P(Leave, TellsSeveralToLookWhenItsClientEnds) {
+  Names waiters;
+  for (char name = 'B'; name <= 'T'; ++name) {
+    waiters.emplace_back(1, name);
+  }
+  listen(waiters);
+  acquire("A");
+  for (const std::string& waiter : waiters) {
+    acquire(waiter);
+  }
+  told();
+  leave_with({.client = "A", .parting = true});
+  EXPECT_EQ(record()->from, "");
+  const std::vector<Told> messages = told();
+  ASSERT_EQ(messages.size(), 17U);
+  EXPECT_EQ(messages[0].kind, "grant");
+  for (std::size_t i = 1; i < messages.size(); ++i) {
+    EXPECT_EQ(messages[i].client, waiters[i]);
+    EXPECT_EQ(messages[i].kind, "next");
+    EXPECT_EQ(messages[i].wait, kGrant + static_cast<std::int64_t>(i - 1) * 10'000);
+  }
+}
+
+TEST_P(Leave, TellsSeveralToLookAfterWhatItsClientHandedOnBeforeItEnds) {
+  listen({"A", "B", "C", "D"});
+  acquire("A");
+  acquire("B");
+  acquire("C");
+  acquire("D");
+  leave("A");
+  told();
+  leave_with({.client = "A", .parting = true});
+  EXPECT_EQ(told_briefly(), (Names{"C next 1", "D next 1"}));
+  EXPECT_EQ(handed_, 0);
+}
+
+TEST_P(Leave, TellsNobodyToLookAfterWhatWasTakenUp) {
+  listen({"A", "B", "C", "D"});
+  acquire("A");
+  acquire("B");
+  acquire("C");
+  leave("A");
+  renew({.client = "B", .fence = record()->fence});
+  told();
+  leave_with({.client = "A", .parting = true});
+  EXPECT_TRUE(told().empty());
+}
+
+TEST_P(Leave, TellsSeveralWhoWaitForPermitsWhenTheirClientEnds) {
+  listen({"B", "C", "D"});
+  acquire_with({.client = "A", .kind = kSemaphore, .limit = 1});
+  for (const char* client : {"B", "C", "D"}) {
+    acquire_with({.client = client, .kind = kSemaphore, .limit = 1});
+  }
+  told();
+  leave_with({.client = "A", .kind = kSemaphore, .parting = true});
+  EXPECT_EQ(told_briefly(), (Names{"B grant 1", "C next 1", "D next 1"}));
+}
+
+// Who gives up looks after the lock all the same.
+TEST_P(Leave, GoesOnLookingAfterWhatItFoundLapsed) {
+  listen({"A", "B", "C", "D"});
+  acquire("A");
+  acquire("B");
+  acquire("C");
+  lapse();
+  acquire("C");
+  EXPECT_EQ(record()->client, "B");
+  leave("C");
+  EXPECT_GT(handed_, 0);
+  EXPECT_LE(handed_, kGrant);
+}
+
 TEST_P(Leave, TellsNobodyWhoGetsTheLockBackThatItIsSettled) {
   listen({"A", "B"});
   acquire("A");

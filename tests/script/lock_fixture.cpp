@@ -240,7 +240,7 @@ std::string LockTest::leave_with(const LeaveCall& call) {
                                  .u8(static_cast<std::uint64_t>(call.kind))
                                  .bytes(claim(call.client, call.epoch))
                                  .number(call.highest)
-                                 .u8(call.lost ? 1 : 0)
+                                 .u8((call.lost ? 1U : 0U) | (call.parting ? 2U : 0U))
                                  .take();
   const Reply reply = run(scripts::kLeave, keys_, {packed, kInbox});
   if (!reply.is_error()) {

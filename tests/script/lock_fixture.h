@@ -79,6 +79,7 @@ struct LeaveCall {
   std::int64_t highest = 0;
   int kind = kLock;
   bool lost = false;
+  bool parting = false;
 };
 
 struct RenewCall {

@@ -194,6 +194,48 @@ TEST_F(Bounds, UnresponsiveOnesInARowCostOneGrantLeaseEach) {
   EXPECT_LE(granted_at - released, 6 * (kGrantLease + 10 * kMillisecond) + 4 * kOneWay);
 }
 
+// Nobody looks after the handoff then: those who wait are told to.
+TEST_F(Bounds, TheyCostNoMoreWhenTheReleasersClientEnds) {
+  for (const bool released_before : {false, true}) {
+    make_world(kOneWay);
+    holder = -1;
+    queue_up(7);
+    for (std::size_t i = 1; i <= 6; ++i) {
+      processes[i]->pause(60 * kSecond);
+    }
+    const Micros ended = world->now();
+    if (released_before) {
+      release(*processes[0], hold);
+      run_for(20 * kMillisecond);
+    }
+    processes[0]->call([](Engine& engine, Micros now) { EXPECT_TRUE(engine.shutdown(now).ok()); });
+    run_for(5 * kSecond);
+    EXPECT_EQ(holder, 7);
+    // It looks after five others who were told the same.
+    EXPECT_LE(granted_at - ended, 6 * (kGrantLease + 10 * kMillisecond) + 6 * 10 * kMillisecond +
+                                      6 * kOneWay + 10 * kMillisecond);
+  }
+}
+
+TEST_F(Bounds, AWaiterThatGivesUpLooksAfterWhomItServed) {
+  queue_up(4);
+  for (std::size_t i = 1; i <= 3; ++i) {
+    processes[i]->pause(60 * kSecond);
+  }
+  processes[0]->crash();
+  run_for(50 * kMillisecond);
+  const std::uint64_t before = world->server().commands();
+  while (world->server().commands() == before) {
+    run_for(kMillisecond);  // until the last of them polls
+  }
+  acquire(add_process());
+  const Micros given_up = world->now();
+  processes[4]->call([](Engine& engine, Micros now) { EXPECT_TRUE(engine.cancel(5, now).ok()); });
+  run_for(3 * kSecond);
+  EXPECT_EQ(holder, 5);
+  EXPECT_LE(granted_at - given_up, 3 * (kGrantLease + 10 * kMillisecond) + 4 * kOneWay);
+}
+
 TEST_F(Bounds, AWaiterThatFindsTheLockLapsedLooksAfterWhomItServes) {
   queue_up(6);
   for (std::size_t i = 1; i <= 5; ++i) {
