@@ -16,6 +16,8 @@ namespace {
 
 // A request is repeated for the request timeout; its bytes may arrive late.
 constexpr Micros kRememberRequests = 60 * kSecond;
+// After which stderr is tried again that took no more lines.
+constexpr Micros kLogRetry = 100 * kMillisecond;
 
 void wait_for(sem_t* semaphore) {
   while (sem_wait(semaphore) != 0 && errno == EINTR) {
@@ -112,7 +114,8 @@ Client::Client(const Config& config, const Identity& identity, std::uint64_t see
       latch_(identity, std::max(kRememberRequests, 2 * config.request_timeout)),
       many_(identity),
       inbox_(identity.inbox()),
-      seed_(seed) {
+      seed_(seed),
+      log_(config_.log_level, [this] { loop_->post([this] { flush_log(); }); }) {
   sem_init(&shut_down_, 0, 0);
 }
 
@@ -126,7 +129,7 @@ Status Client::start() {
   const MutexLock lock(monitor_);
   // The node's events go to the engine, which needs the node: the router between them breaks the
   // circle.
-  node_ = std::make_unique<Node>(config_, inbox_, seed_, *link_);
+  node_ = std::make_unique<Node>(config_, inbox_, seed_, *link_, log_);
   router_ = std::make_unique<SingleRouter>(*node_);
   engine_ = std::make_unique<Engine>(config_, lock_,
                                      std::vector<const Primitive*>{&lock_, &semaphore_, &latch_},
@@ -151,6 +154,7 @@ Client::~Client() {
         const MutexLock lock(monitor_);
         node_->stop();
       }
+      log_.flush();  // what stderr does not take now is lost
       sem_post(&stopped);
     });
     wait_for(&stopped);
@@ -222,9 +226,18 @@ Engine::HoldView Client::look(std::int64_t hold) {
 }
 
 void Client::on_timer() {
-  const Entry entry(*this);
-  node_->on_timer(entry.now());
-  engine_->on_timer(entry.now());
+  {
+    const Entry entry(*this);
+    node_->on_timer(entry.now());
+    engine_->on_timer(entry.now());
+  }
+  flush_log();
+}
+
+void Client::flush_log() {
+  if (!log_.flush()) {
+    loop_->arm(boot_time() + kLogRetry);
+  }
 }
 
 void Client::on_link_open() {

@@ -82,9 +82,7 @@ class Client final : public LinkEvents, public EngineEvents {
 
   const Config& config() const { return config_; }
 
-  void log(std::int32_t level, const std::string& message) const {
-    Log(config_.log_level).write(level, message);
-  }
+  void log(std::int32_t level, const std::string& message) { log_.write(level, message); }
 
   // Counts the calls that are inside, so that destruction can wait for them. A call is no
   // cancellation point: a thread that is cancelled within it ends at its next one after the call.
@@ -114,6 +112,7 @@ class Client final : public LinkEvents, public EngineEvents {
 
   Status start();
   void on_timer();
+  void flush_log();
   void on_link_open() override;
   void on_link_bytes(const void* connection, std::string_view bytes) override;
   void await(Waiter& waiter, bool alone);
@@ -129,6 +128,7 @@ class Client final : public LinkEvents, public EngineEvents {
   std::atomic<std::int64_t> last_request_{0};
   const std::string inbox_;
   const std::uint64_t seed_;
+  Log log_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<SocketLink> link_;
   EventQueue queue_;

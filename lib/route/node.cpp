@@ -68,10 +68,10 @@ Micros time_of(Reply reply) {
 
 }  // namespace
 
-Node::Node(const Config& config, std::string inbox, std::uint64_t seed, Link& link)
+Node::Node(const Config& config, std::string inbox, std::uint64_t seed, Link& link, Log& log)
     : config_(config),
       inbox_(std::move(inbox)),
-      log_(config.log_level),
+      log_(log),
       random_(seed),
       link_(link) {}
 

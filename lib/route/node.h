@@ -46,7 +46,7 @@ class NodeEvents {
 
 class Node {
  public:
-  Node(const Config& config, std::string inbox, std::uint64_t seed, Link& link);
+  Node(const Config& config, std::string inbox, std::uint64_t seed, Link& link, Log& log);
 
   // Inputs. From the start on, `events` hears of everything.
   void start(NodeEvents& events, Micros now);
@@ -138,7 +138,7 @@ class Node {
 
   const Config& config_;
   const std::string inbox_;
-  Log log_;
+  Log& log_;
   Random random_;
   Link& link_;
   NodeEvents* events_ = nullptr;

@@ -109,6 +109,7 @@ class Session final : public EngineEvents {
   const ManyLocks many_{identity_};
   FakeLink link_;
   Node node_;
+  Log log_{BELAY_LOG_NONE, [] {}};
   FakeRouter router_{node_};
   Engine engine_;
   Witness witness_{engine_, identity_};
@@ -127,7 +128,7 @@ class Session final : public EngineEvents {
 
 Session::Session(Input& input)
     : input_(input),
-      node_(config_, identity_.inbox(), 1, link_),
+      node_(config_, identity_.inbox(), 1, link_, log_),
       engine_(config_, lock_, {&lock_, &semaphore_, &latch_}, router_, *this, 2),
       server_(input, identity_) {
   config_.max_pending = 50;

@@ -86,7 +86,7 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
       }
     });
   };
-  node_ = std::make_unique<Node>(config_, identity_.inbox(), world.random().next(), *link_);
+  node_ = std::make_unique<Node>(config_, identity_.inbox(), world.random().next(), *link_, log_);
   router_ = router_to(*node_, slots_apart);
   engine_ = std::make_unique<Engine>(config_, lock_,
                                      std::vector<const Primitive*>{&lock_, &semaphore_, &latch_},

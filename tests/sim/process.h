@@ -90,6 +90,7 @@ class Process final : public EngineEvents {
   HeldPrimitive semaphore_;
   LatchPrimitive latch_;
   ManyLocks many_;
+  Log log_{BELAY_LOG_NONE, [] {}};
   std::unique_ptr<SimLink> link_;
   std::unique_ptr<Node> node_;
   std::unique_ptr<Router> router_;

@@ -75,7 +75,8 @@ class Greeted : public testing::Test {
   const HeldPrimitive lock_{Kind::kLock, me_};
   RecordingLink link_;
   RecordedEvents events_;
-  Node node_{config_, me_.inbox(), 1, link_};
+  Log log_{BELAY_LOG_NONE, [] {}};
+  Node node_{config_, me_.inbox(), 1, link_, log_};
   OneNodeRouter router_{node_};
   Engine engine_{config_, lock_, {&lock_}, router_, events_, 2};
 };

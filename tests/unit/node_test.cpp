@@ -82,7 +82,8 @@ class NodeTest : public testing::Test {
   Config config;
   FakeLink link;
   Heard heard;
-  Node node{config, "inbox", 1, link};
+  Log log{BELAY_LOG_NONE, [] {}};
+  Node node{config, "inbox", 1, link, log};
 };
 
 TEST_F(NodeTest, IsUpAfterItsGreeting) {
@@ -182,11 +183,11 @@ TEST_F(NodeTest, WatchesNothingWhereTrackingIsRefused) {
 }
 
 TEST_F(NodeTest, WarnsOfAServerThatMayEvictLocks) {
-  config.log_level = BELAY_LOG_WARNING;
   const auto warning = [this] {
-    Node fresh(config, "inbox", 1, link);
-    fresh.start(heard, now);
     testing::internal::CaptureStderr();
+    Log warnings(BELAY_LOG_WARNING, [] {});
+    Node fresh(config, "inbox", 1, link, warnings);
+    fresh.start(heard, now);
     fresh.on_timer(now);
     fresh.on_link_open(now);
     fresh.on_link_bytes(
@@ -194,6 +195,7 @@ TEST_F(NodeTest, WarnsOfAServerThatMayEvictLocks) {
         "+OK\r\n$0\r\n\r\n$" +
             std::to_string(memory.size()) + "\r\n" + memory + "\r\n",
         now);
+    EXPECT_TRUE(warnings.flush());
     return testing::internal::GetCapturedStderr();
   };
   EXPECT_EQ(warning(), "");
@@ -208,6 +210,9 @@ TEST_F(NodeTest, DropsAConnectionThatDoesNotAnswer) {
   node.send({1, nullptr, {}, {"PING"}}, now);
   now += config.request_timeout;
   node.on_timer(now);
+    Log warnings(BELAY_LOG_WARNING, [] {});
+    Node fresh(config, "inbox", 1, link, warnings);
+    fresh.start(heard, now);
   EXPECT_FALSE(node.up());
   EXPECT_EQ(heard.down, 1);
   EXPECT_NE(node.trouble().message.find("did not answer"), std::string::npos);
@@ -215,6 +220,7 @@ TEST_F(NodeTest, DropsAConnectionThatDoesNotAnswer) {
 
 TEST_F(NodeTest, DropsAConnectionThatSpeaksSomethingElse) {
   greet();
+    EXPECT_TRUE(warnings.flush());
   answer("HTTP/1.1 400 Bad Request\r\n");
   EXPECT_FALSE(node.up());
   EXPECT_NE(node.trouble().message.find("not the Redis protocol"), std::string::npos);
