@@ -36,7 +36,7 @@
  * as it.
  * - Threads: a client may be used by any thread at any time. Options, a request or an event may be
  * used by one thread at a time. In a child after fork(), calls on older clients answer BELAY_FORKED
- * and touch nothing.
+ * and touch nothing. No function is async-signal-safe: call none in a signal handler.
  * - Bad input changes nothing and answers a status of class BELAY_CLASS_MISUSE. Setters also
  * remember their first error, which the call that uses the object reports again.
  * - New event kinds and statuses may appear: ignore kinds you do not know, treat a status by its
@@ -138,9 +138,12 @@ BELAY_API const char* belay_options_error(const belay_options* options);
 BELAY_API int32_t belay_options_set_url(belay_options* options, const char* url);
 /* Set the ACL user; overrides the URL's. Default: the server's default user. */
 BELAY_API int32_t belay_options_set_user(belay_options* options, const char* user);
-/* Set the password; overrides the URL's. It never appears in a message or log. */
+/* Set the password; overrides the URL's. It never appears in a message or log, and is wiped from
+ * memory when options and client are freed. */
 BELAY_API int32_t belay_options_set_password(belay_options* options, const char* password);
-/* Read the password from a file, without the line end that may close it; overrides the URL's. */
+/* Read the password from the first line of a file, or of a pipe, for which it waits 5 s at most; at
+ * most 4095 bytes; overrides the URL's. A file that others than its owner may open is warned of in
+ * the log. */
 BELAY_API int32_t belay_options_set_password_file(belay_options* options, const char* path);
 /* Set what inspect shows of this client beside host and process id, at most 64 bytes. Default: the
  * program's name. */
@@ -169,7 +172,9 @@ enum belay_log_level {
 };
 
 /* Set what is written to stderr, a line a message. Default: the environment's BELAY_LOG (none,
- * error, warning, info, debug), else none. */
+ * error, warning, info, debug), else none. The client's own thread writes, a moment later, and never
+ * waits: what a full stderr does not take is dropped and counted. Lines of a process that ends
+ * without belay_client_free may be missing. */
 BELAY_API int32_t belay_options_set_log_level(belay_options* options, int32_t level);
 
 /* ---- Client

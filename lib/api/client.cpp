@@ -333,12 +333,17 @@ belay_client* belay_client_new(belay_options* options) {
   }
   belay::Config config = options->config;
   config.server.user = options->user.value_or(config.server.user);
-  config.server.password = options->password.value_or(config.server.password);
-  belay::Result<std::unique_ptr<Client>> client = Client::create(config);
+  if (options->password) {
+    config.server.password = *options->password;
+  }
+  belay::Result<std::unique_ptr<Client>> client = Client::create(std::move(config));
   options->used = true;
   if (!client.ok()) {
     options->error = std::move(client.status);
     return nullptr;
+  }
+  if (!options->warning.empty()) {
+    client.value->log(BELAY_LOG_WARNING, options->warning);
   }
   return new belay_client{std::move(client.value)};
 }

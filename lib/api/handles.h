@@ -16,7 +16,8 @@
 struct belay_options {
   belay::Config config;
   std::optional<std::string> user;  // overrides the URL's
-  std::optional<std::string> password;
+  std::optional<belay::Secret> password;
+  std::string warning;  // of the password file, for the log
   belay::Status error;  // the first
   bool used = false;
 };

@@ -1,9 +1,9 @@
 // Options of the C API: each setter checks, keeps the first error, and touches one field.
 #include <cstring>
-#include <fstream>
 #include <string>
 
 #include "api/handles.h"
+#include "base/password_file.h"
 #include "base/url.h"
 
 namespace {
@@ -51,20 +51,6 @@ std::int32_t set_number(belay_options* options, const char* what, std::int64_t v
   });
 }
 
-Status read_password(const char* path, std::optional<std::string>* password) {
-  std::ifstream file(path, std::ios::binary);
-  std::string line;
-  if (!file || !std::getline(file, line)) {
-    return {BELAY_INVALID_ARGUMENT,
-            "password file '" + std::string(path) + "' could not be read, or is empty"};
-  }
-  if (!line.empty() && line.back() == '\r') {
-    line.pop_back();
-  }
-  *password = line;
-  return {};
-}
-
 }  // namespace
 
 belay_options* belay_options_new(void) {
@@ -102,14 +88,20 @@ int32_t belay_options_set_user(belay_options* options, const char* user) {
 
 int32_t belay_options_set_password(belay_options* options, const char* password) {
   return set(options, "password", password, [&] {
-    options->password = password;
+    options->password = belay::Secret(std::string_view(password));
     return Status();
   });
 }
 
 int32_t belay_options_set_password_file(belay_options* options, const char* path) {
-  return set(options, "password_file", path,
-             [&] { return read_password(path, &options->password); });
+  return set(options, "password_file", path, [&] {
+    belay::Result<belay::PasswordFile> file = belay::read_password_file(path);
+    if (file.ok()) {
+      options->password = std::move(file.value.password);
+      options->warning = std::move(file.value.warning);
+    }
+    return file.status;
+  });
 }
 
 int32_t belay_options_set_label(belay_options* options, const char* label) {

@@ -11,11 +11,11 @@ namespace belay {
 
 namespace {
 
-// A value of the environment, "" where there is none. The host must not change the environment
-// meanwhile, as for any getenv.
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return value == nullptr ? std::string() : std::string(value);
+// A value of the environment, "" where there is none, and in a program that runs with more rights
+// than its user. The host must not change the environment meanwhile, as for any getenv.
+std::string_view environment(const char* name) {
+  const char* value = secure_getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
 }  // namespace
@@ -26,6 +26,10 @@ std::string ServerAddress::display() const {
   }
   const bool is_ipv6 = host.find(':') != std::string::npos;
   return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::string ServerAddress::masked(std::string_view words) const {
+  return belay::masked(words, password.empty() ? std::string_view(user) : password.view());
 }
 
 std::int32_t log_level_of(const std::string& name) {
@@ -42,7 +46,7 @@ Result<Config> default_config() {
   Config config;
   config.label = program_invocation_short_name;
   config.label.resize(std::min<std::size_t>(config.label.size(), 64));
-  if (const std::string url = environment("BELAY_URL"); !url.empty()) {
+  if (const std::string_view url = environment("BELAY_URL"); !url.empty()) {
     Result<ServerAddress> server = parse_url(url);
     if (!server.ok()) {
       server.status.message = "BELAY_URL: " + server.status.message;
@@ -50,7 +54,7 @@ Result<Config> default_config() {
     }
     config.server = std::move(server.value);
   }
-  if (const std::string level = environment("BELAY_LOG"); !level.empty()) {
+  if (const std::string level(environment("BELAY_LOG")); !level.empty()) {
     config.log_level = log_level_of(level);
     if (config.log_level < 0) {
       return Status(

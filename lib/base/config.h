@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
+#include "base/secret.h"
 #include "base/status.h"
 
 namespace belay {
@@ -16,10 +18,14 @@ struct ServerAddress {
   std::string path;
   std::int32_t database = 0;
   std::string user;
-  std::string password;
+  Secret password;
 
   // "host:port" or the path, for messages; never the user or password.
   [[nodiscard]] std::string display() const;
+
+  // Words of the server's, for a message: our password is *** in them. Where there is none, the
+  // user is: a lone word in a URL may have been meant as a password.
+  [[nodiscard]] std::string masked(std::string_view words) const;
 };
 
 struct Config {

@@ -1,9 +1,11 @@
 #include "base/url.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace belay {
 
@@ -23,43 +25,65 @@ std::optional<std::int32_t> parse_number(std::string_view digits, std::int32_t l
 }
 
 std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string decoded;
+  // Made where it is returned, and grown once: no copy of a password stays behind.
+  std::optional<std::string> decoded(std::in_place);
+  decoded->reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
-      decoded.push_back(text[i]);
+      decoded->push_back(text[i]);
       continue;
     }
     unsigned byte = 0;
     const std::string_view hex = text.substr(i + 1, 2);
     const auto [stop, error] = std::from_chars(hex.data(), hex.data() + hex.size(), byte, 16);
     if (hex.size() != 2 || error != std::errc() || stop != hex.data() + 2 || byte == 0) {
-      return std::nullopt;
+      wipe(&*decoded);
+      decoded.reset();
+      break;
     }
-    decoded.push_back(static_cast<char>(byte));
+    decoded->push_back(static_cast<char>(byte));
     i += 2;
   }
   return decoded;
 }
 
-Status malformed(std::string_view url, const std::string& what) {
-  return {BELAY_INVALID_ARGUMENT, "URL '" + redacted_url(url) + "': " + what};
+// "redis://***", or "" for a scheme that nobody knows: it may be anything.
+std::string shown_scheme(std::string_view url) {
+  static constexpr std::array<std::string_view, 5> kSchemes{"redis", "unix", "rediss", "valkey",
+                                                            "valkeys"};
+  const std::string_view scheme = url.substr(0, url.find("://"));
+  const bool known = scheme.size() < url.size() &&
+                     std::find(kSchemes.begin(), kSchemes.end(), scheme) != kSchemes.end();
+  return known ? " " + std::string(scheme) + "://***" : "";
 }
 
-Status unsupported(std::string_view url, const std::string& what) {
-  return {BELAY_UNSUPPORTED_URL, "URL '" + redacted_url(url) + "': " + what};
+// `part` is one of the URL's.
+Status refused(std::int32_t code, std::string_view url, std::string_view part,
+               const std::string& what) {
+  const auto position = part.data() - url.data() + 1;
+  return {code,
+          "URL" + shown_scheme(url) + ", from byte " + std::to_string(position) + ": " + what};
+}
+
+Status malformed(std::string_view url, std::string_view part, const std::string& what) {
+  return refused(BELAY_INVALID_ARGUMENT, url, part, what);
+}
+
+Status unsupported(std::string_view url, std::string_view part, const std::string& what) {
+  return refused(BELAY_UNSUPPORTED_URL, url, part, what);
 }
 
 // [[user]:password@]: a lone word is a user without a password.
 bool read_userinfo(std::string_view userinfo, ServerAddress* server) {
   const std::size_t colon = userinfo.find(':');
   const auto user = percent_decoded(userinfo.substr(0, colon));
-  const auto password = percent_decoded(
-      colon == std::string_view::npos ? std::string_view() : userinfo.substr(colon + 1));
+  auto password = percent_decoded(colon == std::string_view::npos ? std::string_view()
+                                                                  : userinfo.substr(colon + 1));
   if (!user || !password) {
     return false;
   }
   server->user = *user;
-  server->password = *password;
+  server->password = Secret(std::move(*password));
   return true;
 }
 
@@ -74,15 +98,15 @@ Status split_authority(std::string_view url, std::string_view authority, std::st
   }
   const std::size_t close = authority.find(']');
   if (close == std::string_view::npos) {
-    return malformed(url, "the bracket of the IPv6 address is not closed");
+    return malformed(url, authority, "the bracket of the IPv6 address is not closed");
   }
   *host = authority.substr(1, close - 1);
   *port = authority.substr(close + 1);
   if (host->empty()) {
-    return malformed(url, "there is no address in the brackets");
+    return malformed(url, authority, "there is no address in the brackets");
   }
   if (!port->empty() && !port->starts_with(':')) {
-    return malformed(url, "'" + std::string(*port) + "' follows the IPv6 address");
+    return malformed(url, *port, "only a port may follow the IPv6 address");
   }
   return {};
 }
@@ -96,15 +120,15 @@ Status read_host(std::string_view url, std::string_view authority, ServerAddress
   if (!port.empty()) {
     const auto number = parse_number(port.substr(1), 1, 65535);
     if (!number) {
-      return malformed(url,
-                       "port '" + std::string(port.substr(1)) +
-                           "' is not a number in 1..65535 (an IPv6 address stands in brackets)");
+      return malformed(url, port,
+                       "the port is not a number in 1..65535 (a password stands before an @, an "
+                       "IPv6 address in brackets)");
     }
     server->port = static_cast<std::uint16_t>(*number);
   }
   const auto decoded = percent_decoded(host);
   if (!decoded) {
-    return malformed(url, "host '" + std::string(host) + "' has a bad % escape");
+    return malformed(url, host, "the host has a bad % escape");
   }
   if (!decoded->empty()) {
     server->host = *decoded;
@@ -115,7 +139,7 @@ Status read_host(std::string_view url, std::string_view authority, ServerAddress
 Status read_database(std::string_view url, std::string_view digits, ServerAddress* server) {
   const auto number = parse_number(digits, 0, kMaxDatabase);
   if (!number) {
-    return malformed(url, "database '" + std::string(digits) + "' is not a number");
+    return malformed(url, digits, "the database is not a number");
   }
   server->database = *number;
   return {};
@@ -125,13 +149,13 @@ Status read_database(std::string_view url, std::string_view digits, ServerAddres
 Status read_query(std::string_view url, std::string_view query, bool takes_db,
                   ServerAddress* server) {
   if (query.find('@') != std::string_view::npos) {
-    return malformed(url, "a '?' in the user or password must be percent-encoded");
+    return malformed(url, query, "a '?' in the user or password must be percent-encoded");
   }
   if (takes_db && query.starts_with("db=")) {
     return read_database(url, query.substr(3), server);
   }
-  return malformed(url,
-                   "unknown parameter '" + std::string(query.substr(0, query.find('='))) + "'");
+  return malformed(url, query,
+                   takes_db ? "db=NUMBER is the only parameter" : "it takes no parameters");
 }
 
 Status parse_redis(std::string_view url, std::string_view rest, ServerAddress* server) {
@@ -142,7 +166,7 @@ Status parse_redis(std::string_view url, std::string_view rest, ServerAddress* s
   const std::size_t slash = rest.find('/');
   const std::string_view authority = rest.substr(0, slash);
   if (authority.find(',') != std::string_view::npos) {
-    return unsupported(url, "a list of hosts is not supported yet");
+    return unsupported(url, authority, "a list of hosts is not supported yet");
   }
   Status status = read_host(url, authority, server);
   if (status.ok() && slash != std::string_view::npos && slash + 1 < rest.size()) {
@@ -155,12 +179,13 @@ Status parse_unix(std::string_view url, std::string_view rest, ServerAddress* se
   const std::size_t mark = rest.find('?');
   const auto path = percent_decoded(rest.substr(0, mark));
   if (!path || !path->starts_with('/') || path->size() < 2) {
-    return malformed(url, "unix:// takes an absolute path");
+    return malformed(url, rest, "unix:// takes an absolute path");
   }
   constexpr std::size_t kMaxPath = 107;  // sockaddr_un
   if (path->size() > kMaxPath) {
-    return malformed(url, "the path of the socket has " + std::to_string(path->size()) +
-                              " bytes, at most 107 fit");
+    return malformed(
+        url, rest,
+        "the path of the socket has " + std::to_string(path->size()) + " bytes, at most 107 fit");
   }
   server->path = *path;
   return mark == std::string_view::npos ? Status()
@@ -175,31 +200,20 @@ std::size_t userinfo_end(std::string_view rest) {
 
 }  // namespace
 
-// Also where the userinfo stands in the wrong place.
-std::string redacted_url(std::string_view url) {
-  const std::size_t at = url.rfind('@');
-  if (at == std::string_view::npos) {
-    return std::string(url);
-  }
-  const std::size_t colon = url.find("://");
-  const std::size_t start = colon < url.find('@') ? colon + 3 : 0;
-  return std::string(url.substr(0, start)) + "***" + std::string(url.substr(at));
-}
-
 Result<ServerAddress> parse_url(std::string_view url) {
   const std::size_t colon = url.find("://");
   if (colon == std::string_view::npos) {
-    return malformed(url, "there is no scheme; redis:// and unix:// are known");
+    return malformed(url, url, "there is no scheme; redis:// and unix:// are known");
   }
   const std::string_view scheme = url.substr(0, colon);
   std::string_view rest = url.substr(colon + 3);
   if (scheme.find('@') != std::string_view::npos) {
-    return malformed(url, "a user and password belong behind ://");
+    return malformed(url, url, "a user and password belong behind ://");
   }
   ServerAddress server;
   if (const std::size_t at = userinfo_end(rest); at != std::string_view::npos) {
     if (!read_userinfo(rest.substr(0, at), &server)) {
-      return malformed(url, "the user or password has a bad % escape");
+      return malformed(url, rest, "the user or password has a bad % escape");
     }
     rest = rest.substr(at + 1);
   }
@@ -209,8 +223,7 @@ Result<ServerAddress> parse_url(std::string_view url) {
   } else if (scheme == "unix") {
     status = parse_unix(url, rest, &server);
   } else {
-    status = unsupported(
-        url, "scheme '" + std::string(scheme) + "' is not supported; redis and unix are");
+    status = unsupported(url, url, "the scheme is not supported; redis and unix are");
   }
   if (!status.ok()) {
     return status;

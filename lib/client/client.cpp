@@ -90,7 +90,7 @@ Client::Visit::~Visit() {
   pthread_setcancelstate(cancellation_, nullptr);
 }
 
-Result<std::unique_ptr<Client>> Client::create(const Config& config) {
+Result<std::unique_ptr<Client>> Client::create(Config config) {
   watch_forks();
   const std::string id = random_id();
   const std::string secret = random_id();
@@ -98,20 +98,20 @@ Result<std::unique_ptr<Client>> Client::create(const Config& config) {
     return Status(BELAY_UNAVAILABLE, "the system gave no random numbers");
   }
   const std::uint64_t seed = std::hash<std::string>()(id);
-  std::unique_ptr<Client> client(
-      new Client(config, {id, config.prefix, describe_process(config.label), secret}, seed));
+  const Identity identity{id, config.prefix, describe_process(config.label), secret};
+  std::unique_ptr<Client> client(new Client(std::move(config), identity, seed));
   if (Status status = client->start(); !status.ok()) {
     return status;
   }
   return client;
 }
 
-Client::Client(const Config& config, const Identity& identity, std::uint64_t seed)
-    : config_(config),
+Client::Client(Config config, const Identity& identity, std::uint64_t seed)
+    : config_(std::move(config)),
       generation_(fork_generation()),
       lock_(Kind::kLock, identity),
       semaphore_(Kind::kSemaphore, identity),
-      latch_(identity, std::max(kRememberRequests, 2 * config.request_timeout)),
+      latch_(identity, std::max(kRememberRequests, 2 * config_.request_timeout)),
       many_(identity),
       inbox_(identity.inbox()),
       seed_(seed),

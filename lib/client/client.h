@@ -32,7 +32,7 @@ namespace belay {
 
 class Client final : public LinkEvents, public EngineEvents {
  public:
-  static Result<std::unique_ptr<Client>> create(const Config& config);
+  static Result<std::unique_ptr<Client>> create(Config config);
 
   // Shuts down and waits for calls that are still inside. In a forked child: see forked().
   ~Client() override;
@@ -108,7 +108,7 @@ class Client final : public LinkEvents, public EngineEvents {
   // The monitor, entered: leaving it flushes, arms the timer and wakes whom the engine served.
   class Entry;
 
-  Client(const Config& config, const Identity& identity, std::uint64_t seed);
+  Client(Config config, const Identity& identity, std::uint64_t seed);
 
   Status start();
   void on_timer();

@@ -38,36 +38,48 @@ void append_header(char kind, std::size_t number, std::string* out) {
 
 using CreateArray = void* (*)(const redisReadTask*, std::size_t);
 CreateArray create_any_array = nullptr;  // hiredis's own
+using CreateString = void* (*)(const redisReadTask*, char*, std::size_t);
+CreateString create_any_string = nullptr;
 
 // An array within the limits; none ends the reading. The count of elements so far is the reader's.
 void* create_array(const redisReadTask* task, std::size_t elements) {
-  auto* const total = static_cast<std::size_t*>(task->privdata);
-  *total += elements;
+  std::size_t& total = static_cast<ReplyReader::Context*>(task->privdata)->elements;
+  total += elements;
   int depth = 0;
   for (const redisReadTask* above = task->parent; above != nullptr; above = above->parent) {
     ++depth;
   }
-  const bool within = depth < kMaxDepth && *total <= kMaxElements;
+  const bool within = depth < kMaxDepth && total <= kMaxElements;
   return within ? create_any_array(task, elements) : nullptr;
 }
 
-// hiredis's functions that make replies, but for arrays.
+void* create_string(const redisReadTask* task, char* text, std::size_t size) {
+  const ServerAddress* server = static_cast<ReplyReader::Context*>(task->privdata)->server;
+  if (task->type != REDIS_REPLY_ERROR || server == nullptr) {
+    return create_any_string(task, text, size);
+  }
+  std::string words = server->masked({text, size});
+  return create_any_string(task, words.data(), words.size());
+}
+
+// hiredis's functions that make replies, but for arrays and the words of errors.
 redisReplyObjectFunctions* functions_of(const redisReader& reader) {
   static redisReplyObjectFunctions functions = [&reader] {
     redisReplyObjectFunctions bounded = *reader.fn;
     create_any_array = std::exchange(bounded.createArray, create_array);
+    create_any_string = std::exchange(bounded.createString, create_string);
     return bounded;
   }();
   return &functions;
 }
 
-redisReader* new_reader(std::size_t* elements) {
+redisReader* new_reader(ReplyReader::Context* context) {
   redisReader* reader = redisReaderCreate();
   if (reader == nullptr) {
     std::abort();  // out of memory terminates
   }
-  *elements = 0;
-  reader->privdata = elements;
+  context->elements = 0;
+  reader->privdata = context;
   reader->fn = functions_of(*reader);
   reader->maxelements = kMaxElements;
   reader->maxbuf = kIdleBuffer;
@@ -132,7 +144,8 @@ void append_command(const std::vector<std::string_view>& argv, std::string* out)
   }
 }
 
-ReplyReader::ReplyReader() : reader_(new_reader(&elements_)) {}
+ReplyReader::ReplyReader(const ServerAddress* server)
+    : context_{0, server}, reader_(new_reader(&context_)) {}
 
 ReplyReader::~ReplyReader() {
   redisReaderFree(reader_);
@@ -140,7 +153,7 @@ ReplyReader::~ReplyReader() {
 
 void ReplyReader::reset() {
   redisReaderFree(reader_);
-  reader_ = new_reader(&elements_);
+  reader_ = new_reader(&context_);
   unread_ = 0;
 }
 
@@ -158,7 +171,7 @@ std::string ReplyReader::feed(std::string_view bytes, const std::function<bool(R
       return unread_ > kMaxReplySize ? "a reply is larger than 8 MiB" : "";
     }
     unread_ = 0;
-    elements_ = 0;
+    context_.elements = 0;
     const bool more = on_reply(Reply(static_cast<redisReply*>(reply)));
     freeReplyObject(reply);
     if (!more) {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config.h"
+
 struct redisReader;
 struct redisReply;
 
@@ -38,10 +40,11 @@ class Reply {
 // Appends the command to `out`.
 void append_command(const std::vector<std::string_view>& argv, std::string* out);
 
-// Cuts a stream of bytes into replies.
+// Cuts a stream of bytes into replies. Given whose they are, an error's words come without the
+// secrets that we sent there: this is where words of a server come in, so no message has them.
 class ReplyReader {
  public:
-  ReplyReader();
+  explicit ReplyReader(const ServerAddress* server = nullptr);
   ~ReplyReader();
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
@@ -53,8 +56,14 @@ class ReplyReader {
   // Forgets everything: for a new connection.
   void reset();
 
+  // What hiredis hands to the functions that make replies.
+  struct Context {
+    std::size_t elements = 0;  // of the reply that is being read
+    const ServerAddress* server = nullptr;
+  };
+
  private:
-  std::size_t elements_ = 0;  // of the reply that is being read
+  Context context_;
   redisReader* reader_;
   std::size_t unread_ = 0;  // bytes fed since the last whole reply
 };

@@ -58,6 +58,12 @@ void tune(int fd, int family) {
   set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
+// What was sent, or never will be, leaves no password behind.
+void clear(WipingString* bytes) {
+  explicit_bzero(bytes->data(), bytes->size());
+  bytes->clear();
+}
+
 }  // namespace
 
 // Kept by whoever uses it, so that its descriptors name nothing else meanwhile.
@@ -101,8 +107,8 @@ struct SocketLink::LookUp {
   Loop* loop GUARDED_BY(mutex);
 };
 
-SocketLink::SocketLink(Loop& loop, ServerAddress server, LinkEvents& events)
-    : loop_(loop), server_(std::move(server)), events_(events) {}
+SocketLink::SocketLink(Loop& loop, const ServerAddress& server, LinkEvents& events)
+    : loop_(loop), server_(server), events_(events) {}
 
 SocketLink::~SocketLink() = default;
 
@@ -276,8 +282,8 @@ void SocketLink::close() {
       shutdown(socket->fd, SHUT_RDWR);
     }
     writer_left_.wait(lock.native(), [this]() REQUIRES(mutex_) { return !writing_; });
-    queued_.clear();
-    sending_.clear();
+    clear(&queued_);
+    clear(&sending_);
     sent_ = 0;
     blocked_ = false;
     left_ = false;
@@ -329,7 +335,7 @@ void SocketLink::flush() {
   writing_ = true;
   while (open_ != nullptr && !blocked_ && (sent_ < sending_.size() || !queued_.empty())) {
     if (sent_ == sending_.size()) {
-      sending_.clear();
+      clear(&sending_);
       sending_.swap(queued_);
       sent_ = 0;
     }
@@ -348,6 +354,10 @@ void SocketLink::flush() {
         watch_for(*open_);
       }
     }
+  }
+  if (sent_ == sending_.size()) {
+    clear(&sending_);
+    sent_ = 0;
   }
   writing_ = false;
   writer_left_.notify_all();

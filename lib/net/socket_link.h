@@ -23,7 +23,8 @@ namespace belay {
 
 class SocketLink final : public Link {
  public:
-  SocketLink(Loop& loop, ServerAddress server, LinkEvents& events);
+  // `server` outlives it.
+  SocketLink(Loop& loop, const ServerAddress& server, LinkEvents& events);
   ~SocketLink() override;
   SocketLink(const SocketLink&) = delete;
   SocketLink& operator=(const SocketLink&) = delete;
@@ -66,7 +67,7 @@ class SocketLink final : public Link {
   void watch_for(const Socket& socket) REQUIRES(mutex_);
 
   Loop& loop_;
-  const ServerAddress server_;
+  const ServerAddress& server_;
   LinkEvents& events_;
   std::vector<SocketAddress> addresses_;
   std::size_t next_address_ = 0;
@@ -88,9 +89,9 @@ class SocketLink final : public Link {
   bool turn_taken_ GUARDED_BY(mutex_) = false;  // a thread is in its turn
   bool left_ GUARDED_BY(mutex_) = false;        // to it: the loop does not read
   pthread_t reader_ GUARDED_BY(mutex_){};       // that thread
-  std::string queued_ GUARDED_BY(mutex_);
+  WipingString queued_ GUARDED_BY(mutex_);      // a password passes through
   // These belong to whoever is writing, also without the lock.
-  std::string sending_;
+  WipingString sending_;
   std::size_t sent_ = 0;  // of sending_
 };
 

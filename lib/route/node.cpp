@@ -73,7 +73,8 @@ Node::Node(const Config& config, std::string inbox, std::uint64_t seed, Link& li
       inbox_(std::move(inbox)),
       log_(log),
       random_(seed),
-      link_(link) {}
+      link_(link),
+      reader_(&config.server) {}
 
 void Node::start(NodeEvents& events, Micros now) {
   events_ = &events;
@@ -170,8 +171,10 @@ void Node::greet(Micros now) {
   if (config_.server.password.empty() && config_.server.user.empty()) {
     write(Step::kHello, {"HELLO", "3", "SETNAME", "belay"}, now);
   } else {
-    write(Step::kHello, {"HELLO", "3", "AUTH", user, config_.server.password, "SETNAME", "belay"},
-          now);
+    const std::string_view password = config_.server.password.view();
+    bytes_.reserve(user.size() + password.size() + 200);  // so that it does not grow with it inside
+    write(Step::kHello, {"HELLO", "3", "AUTH", user, password, "SETNAME", "belay"}, now);
+    wipe(&bytes_);
   }
   write(Step::kId, {"CLIENT", "ID"}, now);
   if (config_.server.database != 0) {
@@ -336,9 +339,9 @@ Status Node::check_server(Reply hello) const {
   }
   const std::string_view version = field_of(hello, "version");
   if (version_number(version) < version_number(kOldestServer)) {
-    return {BELAY_UNSUPPORTED_SERVER, display() + " has version '" + std::string(version) +
-                                          "', at least " + std::string(kOldestServer) +
-                                          " is needed"};
+    return {BELAY_UNSUPPORTED_SERVER, display() + " has version '" +
+                                          config_.server.masked(version) + "', at least " +
+                                          std::string(kOldestServer) + " is needed"};
   }
   if (const std::string_view role = field_of(hello, "role"); role == "replica" || role == "slave") {
     return {BELAY_UNAVAILABLE, display() + " is a replica: it takes no locks"};
@@ -407,7 +410,7 @@ void Node::warn_of_eviction(std::string_view info) const {
   if (log_.enabled(BELAY_LOG_WARNING) && policy != "noeviction" && limit != "0" && !limit.empty()) {
     log_.write(BELAY_LOG_WARNING, display() +
                                       " may evict locks that are held: its maxmemory-policy is " +
-                                      std::string(policy) + ", use noeviction");
+                                      config_.server.masked(policy) + ", use noeviction");
   }
 }
 

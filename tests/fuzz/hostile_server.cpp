@@ -365,7 +365,8 @@ std::string HostileServer::push(const std::vector<std::string>& records) {
 std::string HostileServer::error() {
   std::string line(input_.any_of<std::string_view>(
       {"ERR", "NOSCRIPT", "LOADING", "BUSY", "READONLY", "NOAUTH", "NOPERM", "WRONGTYPE",
-       "BELAYTYPE", "OOM", "MOVED 1 h:1", "\x1b[31m", "NOPROTO", "", " ", "ERR unknown command"}));
+       "BELAYTYPE", "OOM", "MOVED 1 h:1", "\x1b[31m", "NOPROTO", "", " ",
+       "ERR unknown command 'x' 'AUTH' 'default' 'SECRET-password'"}));
   std::string words(input_.bytes());
   std::erase_if(words, [](char byte) { return byte == '\r' || byte == '\n'; });
   return "-" + line + " " + words + "\r\n";

@@ -29,6 +29,7 @@ constexpr Micros kLongestLease = 3600 * kSecond;
 constexpr Micros kRounding = kMillisecond;
 constexpr Micros kCloseBound = 2 * kSecond;
 constexpr int kMostSteps = 400;
+constexpr std::string_view kPassword = "SECRET-password";
 const std::vector<std::string> kNames{"a", "x{a}", "b"};
 
 class FakeLink final : public Link {
@@ -108,8 +109,8 @@ class Session final : public EngineEvents {
   const LatchPrimitive latch_{identity_, 10 * kSecond};
   const ManyLocks many_{identity_};
   FakeLink link_;
-  Node node_;
   Log log_{BELAY_LOG_NONE, [] {}};
+  Node node_;
   FakeRouter router_{node_};
   Engine engine_;
   Witness witness_{engine_, identity_};
@@ -132,6 +133,7 @@ Session::Session(Input& input)
       engine_(config_, lock_, {&lock_, &semaphore_, &latch_}, router_, *this, 2),
       server_(input, identity_) {
   config_.max_pending = 50;
+  config_.server.password = Secret(kPassword);
   config_.watchdog_lease = input.any_of<Micros>({30 * kSecond, kSecond, 100 * kMillisecond});
   ahead_ = input.any_of<Micros>({1'700'000'000 * kSecond, 0, -5 * kSecond});
   link_.witness = &witness_;
@@ -146,6 +148,8 @@ Session::Session(Input& input)
 
 void Session::on_event(Event event) {
   require_readable(event.status.message);
+  require(event.status.message.find(kPassword) == std::string::npos, "a message hides the password",
+          event.status.message);
   require(event.status.ok() || belay_status_class(event.status.code) != BELAY_CLASS_REFUSED ||
               !event.status.message.empty(),
           "a refusal is explained");

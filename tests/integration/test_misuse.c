@@ -75,7 +75,10 @@ static void test_texts_of_options(Server* server) {
   BAD_OPTION(belay_options_set_prefix, "", "prefix");
   BAD_OPTION(belay_options_set_prefix, "a{b", "a{b");
   BAD_OPTION(belay_options_set_prefix, "a}b", "a}b");
-  BAD_OPTION(belay_options_set_password_file, "/no/such/file", "/no/such/file");
+  BAD_OPTION(belay_options_set_password_file, "/no/such/file", "No such file");
+  BAD_OPTION(belay_options_set_password_file, "/", "neither a regular file nor a pipe");
+  BAD_OPTION(belay_options_set_password_file, "/dev/zero", "neither a regular file nor a pipe");
+  BAD_OPTION(belay_options_set_password_file, "/dev/null", "neither a regular file nor a pipe");
   BAD_OPTION(belay_options_set_url, NULL, "url");
   BAD_OPTION(belay_options_set_user, NULL, "user");
   BAD_OPTION(belay_options_set_password, NULL, "password");
@@ -185,41 +188,41 @@ static void test_malformed_urls(Server* server) {
   static const struct {
     const char* url;
     const char* part;
-  } kUrls[] = {{"", "''"},
-               {"localhost", "localhost"},
-               {"localhost:6379", "localhost:6379"},
-               {"redis:/localhost", "redis:/localhost"},
-               {"redis://h:", "''"},
-               {"redis://h:0", "'0'"},
-               {"redis://h:65536", "65536"},
-               {"redis://h:-1", "-1"},
-               {"redis://h:+1", "+1"},
-               {"redis://h: 1", "' 1'"},
-               {"redis://h:1x", "1x"},
-               {"redis://h:99999999999", "99999999999"},
-               {"redis://h:1:2", "1:2"},
+  } kUrls[] = {{"", "no scheme"},
+               {"localhost", "no scheme"},
+               {"localhost:6379", "from byte 1: there is no scheme"},
+               {"redis:/localhost", "no scheme"},
+               {"redis://h:", "from byte 10: the port"},
+               {"redis://h:0", "the port"},
+               {"redis://h:65536", "the port"},
+               {"redis://h:-1", "the port"},
+               {"redis://h:+1", "the port"},
+               {"redis://h: 1", "the port"},
+               {"redis://h:1x", "the port"},
+               {"redis://h:99999999999", "the port"},
+               {"redis://h:1:2", "the port"},
                {"redis://::1", "bracket"},
                {"redis://[::1", "bracket"},
-               {"redis://[]", "[]"},
-               {"redis://[::1]x", "[::1]x"},
-               {"redis://h/x", "'x'"},
-               {"redis://h/-1", "-1"},
-               {"redis://h/1/2", "1/2"},
-               {"redis://h/99999999999", "99999999999"},
-               {"redis://h?timeout=5", "timeout"},
-               {"redis://h/0?db=1", "db"},
+               {"redis://[]", "no address"},
+               {"redis://[::1]x", "from byte 14: only a port"},
+               {"redis://h/x", "from byte 11: the database"},
+               {"redis://h/-1", "the database"},
+               {"redis://h/1/2", "the database"},
+               {"redis://h/99999999999", "the database"},
+               {"redis://h?timeout=5", "from byte 11: it takes no parameters"},
+               {"redis://h/0?db=1", "parameters"},
                {"redis://h?", "parameter"},
-               {"redis://%zz", "%zz"},
-               {"redis://%", "%"},
-               {"redis://a%00b", "%00"},
+               {"redis://%zz", "from byte 9: the host"},
+               {"redis://%", "the host"},
+               {"redis://a%00b", "the host"},
                {"redis://u%zz:p@h", "%"},
                {"redis://u:%4@h", "%"},
                {"unix://", "path"},
                {"unix:///", "path"},
                {"unix://relative/socket", "path"},
-               {"unix:///tmp/socket?db=x", "'x'"},
-               {"unix:///tmp/socket?db=", "''"},
-               {"unix:///tmp/socket?mode=7", "mode"}};
+               {"unix:///tmp/socket?db=x", "from byte 23: the database"},
+               {"unix:///tmp/socket?db=", "the database"},
+               {"unix:///tmp/socket?mode=7", "db=NUMBER"}};
 
   for (size_t i = 0; i < sizeof kUrls / sizeof kUrls[0]; ++i) {
     check_url(kUrls[i].url, BELAY_INVALID_ARGUMENT, kUrls[i].part);
@@ -234,8 +237,8 @@ static void test_unsupported_urls(Server* server) {
   check_url("rediss://h", BELAY_UNSUPPORTED_URL, "rediss");
   check_url("rediss://user:pass@h:6379/0", BELAY_UNSUPPORTED_URL, "rediss");
   check_url("valkey://h", BELAY_UNSUPPORTED_URL, "valkey");
-  check_url("http://h", BELAY_UNSUPPORTED_URL, "http");
-  check_url("redis+sentinel://h/name", BELAY_UNSUPPORTED_URL, "redis+sentinel");
+  check_url("http://h", BELAY_UNSUPPORTED_URL, "scheme");
+  check_url("redis+sentinel://h/name", BELAY_UNSUPPORTED_URL, "scheme");
   check_url("redis://h1,h2", BELAY_UNSUPPORTED_URL, "list");
   check_url("redis://h1:1,h2:2/0", BELAY_UNSUPPORTED_URL, "list");
   check_url("redis://u:p@h1:1,h2:2", BELAY_UNSUPPORTED_URL, "list");
@@ -260,7 +263,17 @@ static void test_urls_hide_passwords(Server* server) {
                               "unix://:hush@/tmp/socket?db=x",
                               "unix://:what?hush@/tmp/socket",
                               "redis:user:hush@h",
-                              "user:hush@h"};
+                              "user:hush@h",
+                              "redis://user:hush",
+                              "redis://localhost?password=hush",
+                              "redis://localhost/hush",
+                              "redis://localhost:6379/0/hush",
+                              "redis://[hush",
+                              "redis://h,hush",
+                              "unix:///tmp/socket?password=hush",
+                              "unix://hush",
+                              "hush://h",
+                              "hush"};
   for (size_t i = 0; i < sizeof urls / sizeof urls[0]; ++i) {
     belay_options* options = belay_options_new();
     const int32_t status = belay_options_set_url(options, urls[i]);
@@ -279,7 +292,7 @@ static void test_environment(Server* server) {
   belay_options* options = belay_options_new();
   CHECK(belay_client_new(options) == NULL);
   CHECK_TEXT("BELAY_URL", belay_options_error(options));
-  CHECK_TEXT("99999", belay_options_error(options));
+  CHECK_TEXT("from byte 16", belay_options_error(options));
   CHECK(strstr(belay_options_error(options), "hush") == NULL);
   belay_options_free(options);
   unsetenv("BELAY_URL");

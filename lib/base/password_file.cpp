@@ -1,0 +1,107 @@
+#include "base/password_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <string_view>
+#include <system_error>
+
+#include "base/clock.h"
+
+namespace belay {
+
+namespace {
+
+constexpr std::size_t kMostBytes = 4096;
+constexpr Micros kPatience = 5 * kSecond;  // with who writes to a pipe
+constexpr mode_t kForOthers = S_IRWXG | S_IRWXO;
+
+Status refused(const std::string& what) {
+  return {BELAY_INVALID_ARGUMENT, "the password file " + what};
+}
+
+Status unreadable(int error) {
+  return refused("could not be read: " + std::system_category().message(error));
+}
+
+// "", or why reading would be wrong.
+std::string wrong_kind(mode_t mode) {
+  return S_ISREG(mode) || S_ISFIFO(mode) ? "" : "is neither a regular file nor a pipe";
+}
+
+// Until the first line is whole, the file has ended or the bytes are full.
+Status read_line(int fd, std::array<char, kMostBytes>& bytes, std::string_view* line) {
+  const Micros until = boot_time() + kPatience;
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    pollfd readable{fd, POLLIN, 0};
+    const Micros left = until - boot_time();
+    if (left <= 0) {
+      return refused("is a pipe to which nobody wrote for 5 s");
+    }
+    poll(&readable, 1, static_cast<int>(to_ms(left)) + 1);
+    const ssize_t more = read(fd, bytes.data() + size, bytes.size() - size);
+    if (more < 0 && errno != EAGAIN && errno != EINTR) {
+      return unreadable(errno);
+    }
+    const bool ended = more == 0 && readable.revents != 0;
+    size += more > 0 ? static_cast<std::size_t>(more) : 0;
+    const std::string_view read_so_far(bytes.data(), size);
+    const std::size_t end = read_so_far.find('\n');
+    if (ended || end != std::string_view::npos) {
+      *line = read_so_far.substr(0, end);
+      return {};
+    }
+  }
+  return refused("has a first line of more than 4095 bytes");
+}
+
+Result<PasswordFile> read_open(int fd) {
+  struct stat about {};
+
+  if (fstat(fd, &about) != 0) {
+    return unreadable(errno);
+  }
+  if (const std::string wrong = wrong_kind(about.st_mode); !wrong.empty()) {
+    return refused(wrong);
+  }
+  std::array<char, kMostBytes> bytes{};
+  std::string_view line;
+  Status status = read_line(fd, bytes, &line);
+  if (line.ends_with('\r')) {
+    line.remove_suffix(1);
+  }
+  if (status.ok() && line.empty()) {
+    status = refused("is empty");
+  }
+  PasswordFile file;
+  file.password = Secret(line);
+  explicit_bzero(bytes.data(), bytes.size());
+  if (!status.ok()) {
+    return status;
+  }
+  if (S_ISREG(about.st_mode) && (about.st_mode & kForOthers) != 0) {
+    file.warning = "the password file is open to others than its owner: chmod 600";
+  }
+  return file;
+}
+
+}  // namespace
+
+Result<PasswordFile> read_password_file(const char* path) {
+  // Nothing is waited for in open, and no terminal becomes ours.
+  const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) {
+    return unreadable(errno);
+  }
+  Result<PasswordFile> file = read_open(fd);
+  close(fd);
+  return file;
+}
+
+}  // namespace belay
