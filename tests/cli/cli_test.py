@@ -4,7 +4,11 @@ Each name is a sentence about what a user sees: exit codes, what the command fin
 the lock, what is left behind.
 """
 import os
+import re
+import select
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -498,6 +502,53 @@ class RunLosesTheLock(CliTest):
         self.let_go(process)
 
 
+@unittest.skipUnless(os.geteuid() == 0, "only root makes programs that change their user")
+class RunCannotKill(CliTest):
+    """A command that has become another user's."""
+    BELAY_USER, OTHER_USER = 65534, 65533
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.server.proceed)
+        for directory in (self.directory, self.server.directory):
+            os.chmod(directory, 0o711)
+        os.chmod(self.server.socket, 0o777)
+        self.helper = self.path("setpriv")
+        shutil.copy(shutil.which("setpriv"), self.helper)
+        os.chmod(self.helper, 0o4755)
+
+    def assert_told(self, when, kill_after, *command):
+        process = self.start("run", "--lease", "1.5", "--kill-after", kill_after, self.name, "--", *command,
+                             user=self.BELAY_USER, group=self.BELAY_USER, extra_groups=[])
+        self.await_held()
+        eventually(lambda: self.others(process.pid), "the command is another user's")
+        self.server.pause()
+        eventually(lambda: select.select([process.process.stderr], [], [], 0)[0], "belay says something")
+        line = process.process.stderr.readline().decode()
+        self.assertRegex(line, f"{when}: .* another user")
+        self.assertNotIn("was killed", line)
+        others = [int(pid) for pid in re.search(r"process ([\d, ]+) of", line).group(1).split(",")]
+        self.assertEqual(others, self.others(process.pid))
+        for pid in others:
+            self.assertTrue(is_running(pid))
+            os.kill(pid, signal.SIGKILL)
+        code, _, err = process.finish()
+        self.assertEqual((code, err), (75, ""))
+
+    def others(self, session):
+        """The processes of the other user in this session."""
+        return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and os.path.exists(f"/proc/{pid}/comm") and
+                os.stat(f"/proc/{pid}").st_uid == self.OTHER_USER and os.getsid(int(pid)) == session]
+
+    def test_and_says_which_process_goes_on(self):
+        for when, kill_after in (("at risk", "0.3"), ("was lost", "0")):
+            self.assert_told(when, kill_after, self.helper, "--reuid", str(self.OTHER_USER), "--clear-groups", "sleep", "1000")
+            self.server.proceed()
+
+    def test_and_says_which_process_of_its_command_goes_on(self):
+        self.assert_told("was lost", "0", "sh", "-c", f"{self.helper} --reuid {self.OTHER_USER} --clear-groups sleep 1000; true")
+
+
 class RunOnATerminal(CliTest):
     def test_reports_what_became_of_the_command_after_control_c(self):
         terminal = self.terminal(BELAY, "run", self.name, "--", "sleep", "1000")
@@ -693,10 +744,71 @@ class WithAPassword(CliTest):
     def test_one_from_a_file_is_not_shown_to_the_command(self):
         with open(self.path("password"), "w", encoding="ascii") as file:
             file.write("open-sesame\n")
+        os.chmod(self.path("password"), 0o600)
         code, out, err = self.belay("run", "--password-file", self.path("password"), "x", "--",
                                     "env", url=self.server.url())
         self.assertEqual((code, err), (0, ""))
         self.assertNotIn("sesame", out)
+
+    def test_one_from_the_environment_is_not_shown_to_the_command(self):
+        for given, left in ((":open-sesame@", ""), ("default:open-sesame@", "default@")):
+            code, out, err = self.belay("run", "x", "--", "env", url=self.server.url(given))
+            self.assertEqual((code, err), (0, ""))
+            self.assertIn(f"BELAY_URL={self.server.url(left)}\n", out)
+            self.assertNotIn("sesame", out)
+
+    def test_one_from_a_file_that_others_may_open_is_warned_of(self):
+        with open(self.path("password"), "w", encoding="ascii") as file:
+            file.write("open-sesame\n")
+        for mode in (0o640, 0o604, 0o666):
+            os.chmod(self.path("password"), mode)
+            code, _, err = self.belay("inspect", "--password-file", self.path("password"), "x", url=self.server.url())
+            self.assertEqual(code, 0)
+            self.assertRegex(err, r"^belay: warning: [^\n]+ others [^\n]+\n$")
+
+    def test_one_from_a_pipe_is_waited_for_but_not_beyond_a_signal(self):
+        os.mkfifo(self.path("password"))
+        waiting = self.start("run", "--password-file", self.path("password"), "x", *TRUE)
+        eventually(lambda: any(os.path.realpath(f"/proc/{waiting.pid}/fd/{fd}") == self.path("password")
+                               for fd in os.listdir(f"/proc/{waiting.pid}/fd")), "the pipe is opened")
+        waiting.send(signal.SIGTERM)
+        self.assertEqual(waiting.finish()[0], -signal.SIGTERM)
+        answered = self.start("run", "--password-file", self.path("password"), "x", "--", "echo", "ran", url=self.server.url())
+        with open(self.path("password"), "w", encoding="ascii") as file:
+            file.write("open-sesame\n")
+        self.assertEqual(answered.finish(), (0, "ran\n", ""))
+
+    def test_no_file_is_read_without_end(self):
+        for path in ("/dev/zero", self.directory, self.path("nothing")):
+            code, _, err = self.belay("run", "--password-file", path, "x", *TRUE)
+            self.assertEqual(code, 64)
+            self.assertRegex(err, r"^belay: the password file [^\n]+\n$")
+            self.assertNotIn(path, err)
+
+    def test_one_that_the_server_echoes_is_masked(self):
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(self.path("echo"))
+            listener.listen()
+            process = self.start("inspect", "x", url=f"unix://me:open%20sesame@{self.path('echo')}")
+            connection = listener.accept()[0]
+            with connection:
+                words = connection.recv(4096).split(b"\r\n")[2::2][:5]
+                connection.sendall(b"-ERR bad arguments, beginning with: '" + b"' '".join(words) + b"'\r\n")
+            code, _, err = process.finish()
+            self.assertEqual(code, 69)
+            self.assertIn("'AUTH' 'me' '***'", err)
+            self.assertNotIn("sesame", err)
+
+    def test_one_in_the_wrong_place_is_not_repeated(self):
+        for arguments in (["inspect", "--url", "redis://localhost?password=hunter2", "x"],
+                          ["inspect", "--url", "redis://app:hunter2", "x"],
+                          ["inspect", "--url", "hunter2", "x"], ["ls", "--password=hunter2", "*"],
+                          ["ls", "*", "--password", "hunter2"], ["run", "--password=hunter2", "x", *TRUE],
+                          ["--url=redis://:hunter2@h", "ls"], ["redis://:hunter2@h", "ls"]):
+            code, out, err = self.belay(*arguments)
+            self.assertEqual((code, out), (64, ""))
+            self.assertRegex(err, r"^belay: [^\n]+\n$")
+            self.assertNotIn("hunter2", err)
 
     def test_one_from_the_url_option_is_not_shown_to_the_command(self):
         code, out, err = self.belay("run", "--url", self.url("open-sesame"), "x", "--", "env",
@@ -714,6 +826,19 @@ class WithAnAcl(CliTest):
             code, _, err = self.belay(*arguments, url=self.server.url("guest:guest@"))
             self.assertEqual(code, 69)
             self.assertRegex(err, r"^belay: [^\n]+\n$")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root makes programs that change their user")
+class WithMoreRightsThanItsUser(CliTest):
+    def test_takes_no_server_from_the_environment(self):
+        program = self.path("belay")
+        shutil.copy(BELAY, program)
+        os.chmod(program, 0o4755)
+        os.chmod(self.directory, 0o711)
+        for user, refused in ((0, True), (65534, False)):
+            process = subprocess.run([program, "inspect", "x"], user=user, env={"BELAY_URL": "nonsense"}, capture_output=True,
+                                     check=False, timeout=LIMIT)
+            self.assertEqual(b"BELAY_URL" in process.stderr, refused, process.stderr)
 
 
 class ShowsLocks(CliTest):

@@ -72,6 +72,12 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, cons
   } catch (const CLI::Success&) {
     std::fputs(help, stdout);
     return kExitOk;
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> words = app.remaining();
+    const auto option = std::find_if(words.begin(), words.end(),
+                                     [](const std::string& word) { return word.starts_with('-'); });
+    return complain_of_usage(app, option != words.end() ? "unknown option " + shown_word(*option)
+                                                        : "too many arguments");
   } catch (const CLI::ParseError& error) {
     return complain_of_usage(app, error.what());
   }
@@ -126,7 +132,7 @@ std::string take_rest(std::vector<std::string> rest, RunWords words, const std::
     return word.size() > 1 && word[0] == '-';
   });
   if (unknown != rest.end() && (words.separated || unknown == rest.begin())) {
-    return "unknown option " + in_quotes(*unknown);
+    return "unknown option " + shown_word(*unknown);
   }
   if (!words.separated) {
     options.command = std::move(rest);
@@ -254,7 +260,8 @@ std::variant<int, LatchOptions> parse_latch(std::vector<std::string> arguments) 
   }
   const std::vector<std::string> verbs = {"set", "down", "wait", "show"};
   if (std::find(verbs.begin(), verbs.end(), options.verb) == verbs.end()) {
-    return complain_of_usage(app, "neither set nor down, wait or show: " + in_quotes(options.verb));
+    return complain_of_usage(app,
+                             "neither set nor down, wait or show: " + shown_word(options.verb));
   }
   return options;
 }

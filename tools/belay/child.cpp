@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <filesystem>
 #include <system_error>
 
 #include "exit_codes.h"
@@ -110,4 +112,25 @@ void Child::read_report() {
 
 void Child::send(int signal) const {
   kill(own_group_ ? -pid_ : pid_, signal);
+}
+
+// kill(2) on a group succeeds where it reaches one of many, so each is asked for.
+std::vector<pid_t> Child::out_of_reach() const {
+  const auto unreached = [](pid_t pid) { return kill(pid, 0) != 0 && errno == EPERM; };
+  std::vector<pid_t> result;
+  if (!ended_ && unreached(pid_)) {
+    result.push_back(pid_);
+  }
+  std::error_code error;
+  std::filesystem::directory_iterator processes("/proc", error);
+  for (; own_group_ && !error && processes != std::filesystem::directory_iterator();
+       processes.increment(error)) {
+    const std::string name = processes->path().filename();
+    pid_t pid = 0;
+    std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (pid > 0 && pid != pid_ && getpgid(pid) == pid_ && unreached(pid)) {
+      result.push_back(pid);
+    }
+  }
+  return result;
 }

@@ -38,6 +38,8 @@ class Child {
   void update();
   // Send a signal to the child or to its process group.
   void send(int signal) const;
+  // Those of them that no signal of ours reaches, as they run as another user.
+  [[nodiscard]] std::vector<pid_t> out_of_reach() const;
 
   [[nodiscard]] bool ended() const { return ended_; }
 

@@ -29,7 +29,7 @@ void Guard::run() {
     poll_for({belay_client_fd(client_), signals_.fd()}, timeout_ms());
   }
   if (intervened() && child_.own_group()) {
-    child_.send(SIGKILL);  // whom the child left behind in its group
+    kill_those_left_behind();
   }
 }
 
@@ -79,8 +79,8 @@ void Guard::tell_to_stop(std::int64_t remaining_ms) {
   told_ = true;
   child_.send(SIGTERM);
   child_.send(SIGCONT);  // a stopped child could not react
-  complain(in_words(options_.names) + " is at risk" + (why_.empty() ? "" : ": " + why_) +
-           "; the command was told to stop within " + seconds(remaining_ms));
+  complain(in_words(options_.names) + " is at risk" + (why_.empty() ? "" : ": " + why_) + "; " +
+           fate("the command was told to stop within " + seconds(remaining_ms)));
 }
 
 void Guard::kill_child() {
@@ -92,8 +92,33 @@ void Guard::kill_child() {
     child_.send(SIGTERM);
   }
   child_.send(SIGKILL);
-  complain(in_words(options_.names) + " was lost" + (why_.empty() ? "" : ": " + why_) +
-           "; the command was killed");
+  complain(in_words(options_.names) + " was lost" + (why_.empty() ? "" : ": " + why_) + "; " +
+           fate("the command was killed"));
+}
+
+// What the child left in its group when it ended.
+void Guard::kill_those_left_behind() {
+  const bool said = said_out_of_reach_;
+  child_.send(SIGKILL);
+  if (const std::string unreached = fate(""); !unreached.empty() && !said) {
+    complain(unreached);
+  }
+}
+
+// What became of the command after a signal: `reached`, or who was not.
+std::string Guard::fate(const std::string& reached) {
+  const std::vector<pid_t> unreached = child_.out_of_reach();
+  if (unreached.empty()) {
+    return reached;
+  }
+  said_out_of_reach_ = true;
+  std::string pids;
+  for (const pid_t pid : unreached) {
+    pids += (pids.empty() ? "" : ", ") + std::to_string(pid);
+  }
+  return "process " + pids +
+         " of the command runs as another user: it cannot be stopped, and may go on without the "
+         "lock";
 }
 
 void Guard::on_signal(Signals::Arrived signal) {

@@ -26,7 +26,9 @@ class Guard {
   void on_event(const belay_event* event);
   void check_deadline();
   void tell_to_stop(std::int64_t remaining_ms);
+  std::string fate(const std::string& reached);
   void kill_child();
+  void kill_those_left_behind();
   void on_signal(Signals::Arrived signal);
   void on_continued();
   void on_child_changed();
@@ -42,6 +44,7 @@ class Guard {
   bool lost_ = false;
   bool told_ = false;    // TERM was sent
   bool killed_ = false;  // KILL was sent
+  bool said_out_of_reach_ = false;
   int stop_signal_ = 0;  // job control asks us to stop; done once the child has stopped
 };
 

@@ -28,8 +28,7 @@ and \ as \\. JSON is one object a line. In it a byte that is not UTF-8 becomes
 
 constexpr char kRunHelp[] =
     R"(belay run [OPTION...] NAME... -- COMMAND [ARG...]  (or: NAME COMMAND)
-Waits for NAME, or for all NAMEs at once, holds them while COMMAND runs, then
-lets go of them.
+Waits for all NAMEs, holds them while COMMAND runs, then releases them.
   -n, --nonblock          do not wait: exit 1 if a NAME is in use
   -w, --wait SECONDS      wait that long at most; fractions; 0 is -n
   -E, --conflict-exit-code N   exit with N instead of 1 after -n or -w
@@ -45,11 +44,12 @@ lets go of them.
   --label TEXT            what others see beside host and pid
   -v, --verbose           say how long it took, and the fence
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-COMMAND finds BELAY_NAME and BELAY_FENCE, of the first NAME, and BELAY_FENCES.
-TERM HUP INT QUIT USR1 USR2 are passed on to it. It leads a process group, which
-is signalled as a whole, unless stdin is a terminal. If belay is killed, it is
-killed too, but not what it has started itself. Without -n and -w belay
-waits through outages of the server, after saying so on stderr.
+COMMAND finds BELAY_NAME and BELAY_FENCE, of the first NAME, and BELAY_FENCES; a
+password in BELAY_URL is taken out. TERM HUP INT QUIT USR1 USR2 are passed on.
+COMMAND leads a process group, which is signalled as a whole, unless stdin is a
+terminal. If belay is killed, so is COMMAND, but not what it has started. What
+runs as another user cannot be stopped: sudo belay run, not belay run NAME sudo.
+Without -n and -w belay waits through outages, after saying so on stderr.
 )";
 
 constexpr char kLatchHelp[] = R"(belay latch set [OPTION...] NAME COUNT

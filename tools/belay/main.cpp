@@ -59,7 +59,7 @@ int dispatch(const std::string& verb, std::vector<std::string> arguments) {
     std::printf("belay %s\n", belay_version());
     return kExitOk;
   }
-  complain("unknown command " + in_quotes(verb) + " (see belay --help)");
+  complain("unknown command " + shown_word(verb) + " (see belay --help)");
   return kExitUsage;
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string_view>
 
 #include "child.h"
@@ -33,7 +34,8 @@ bool sets_any(std::string_view entry, const std::vector<std::string>& settings) 
                      [name](const std::string& setting) { return setting.starts_with(name); });
 }
 
-// The inherited environment, with ours in place of an outer belay's.
+// The inherited environment, with ours in place of an outer belay's, and without the password that
+// BELAY_URL may have: environments end up in logs.
 std::vector<std::string> child_environment(const std::vector<std::string>& names,
                                            const std::vector<std::int64_t>& fences) {
   std::string all;
@@ -42,6 +44,10 @@ std::vector<std::string> child_environment(const std::vector<std::string>& names
   }
   std::vector<std::string> result = {
       "BELAY_NAME=" + names[0], "BELAY_FENCE=" + std::to_string(fences[0]), "BELAY_FENCES=" + all};
+  if (const char* url = std::getenv("BELAY_URL");
+      url != nullptr) {  // NOLINT(concurrency-mt-unsafe)
+    result.push_back("BELAY_URL=" + without_password(url));
+  }
   const std::vector<std::string> ours = result;
   for (char** entry = environ; *entry != nullptr; entry++) {
     if (!sets_any(*entry, ours)) {
@@ -101,17 +107,17 @@ std::string in_words(const std::vector<std::string>& names) {
 }
 
 int run(RunOptions options) {
-  Signals signals;
-  if (signals.fd() < 0) {
-    complain("could not make a signal descriptor");
-    return kExitOsError;
-  }
   if (!options.server.label) {
     options.server.label = default_label(options.command[0]);
   }
   const Client client = open_client(options.server);
   if (!client) {
     return kExitUsage;
+  }
+  Signals signals;  // not before: reading a password may take its time, and TERM ends it
+  if (signals.fd() < 0) {
+    complain("could not make a signal descriptor");
+    return kExitOsError;
   }
   const Grant grant = Wait(client.get(), signals, options).run();
   if (grant.hold == 0) {

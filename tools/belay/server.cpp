@@ -2,6 +2,8 @@
 // here keeps the library's default, which includes BELAY_URL from the environment.
 #include "server.h"
 
+#include <sys/stat.h>
+
 #include "exit_codes.h"
 #include "text.h"
 
@@ -21,6 +23,16 @@ void set_number(belay_options* options, std::int32_t (*setter)(belay_options*, s
   }
 }
 
+// The library says so in its log, which few turn on.
+void warn_of_readers(const std::string& password_file) {
+  struct stat about {};
+
+  if (stat(password_file.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+      (about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    complain("warning: the password file is open to others than its owner (chmod 600)");
+  }
+}
+
 }  // namespace
 
 Client open_client(const ServerOptions& options) {
@@ -35,8 +47,24 @@ Client open_client(const ServerOptions& options) {
   Client client(belay_client_new(settings.get()));
   if (!client) {
     complain(printable(belay_options_error(settings.get())));
+  } else if (options.password_file) {
+    warn_of_readers(*options.password_file);
   }
   return client;
+}
+
+std::string without_password(const std::string& url) {
+  const std::size_t scheme = url.find("://");
+  const std::size_t at = url.substr(0, url.find('?')).rfind('@');
+  if (scheme == std::string::npos || at == std::string::npos || at < scheme) {
+    return url;
+  }
+  const std::size_t start = scheme + 3;
+  const std::string userinfo = url.substr(start, at - start);
+  const std::size_t colon = userinfo.find(':');
+  const bool has_user = colon != std::string::npos && colon > 0;
+  return url.substr(0, start) + (has_user ? userinfo.substr(0, colon) + "@" : "") +
+         url.substr(at + 1);
 }
 
 int exit_code_of(std::int32_t status) {

@@ -21,6 +21,8 @@ struct ServerOptions {
 
 // A client that connects in the background; nullptr after a complaint about the options.
 Client open_client(const ServerOptions& options);
+// A server's URL without its password, and without a lone word that may be meant as one.
+std::string without_password(const std::string& url);
 // The code with which this program ends when a call answered `status`.
 int exit_code_of(std::int32_t status);
 // Complains of an outcome other than OK; `why` may be nullptr. Returns the code to end with.

@@ -104,6 +104,12 @@ std::string in_quotes(std::string_view bytes) {
   return "'" + printable(bytes) + "'";
 }
 
+std::string shown_word(const std::string& word) {
+  const bool is_url = word.find("://") != std::string::npos || word.find('@') != std::string::npos;
+  return is_url ? "'...'"
+                : in_quotes(word.starts_with('-') ? word.substr(0, word.find('=')) : word);
+}
+
 std::string cut_to_width(std::string_view text, std::size_t columns) {
   std::size_t end = 0;
   for (std::size_t shown = 0; end < text.size(); end++) {

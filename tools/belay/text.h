@@ -16,6 +16,9 @@ std::size_t utf8_length(std::string_view bytes);
 std::string printable(std::string_view bytes);
 // printable() between single quotes.
 std::string in_quotes(std::string_view bytes);
+// A word of the command line in quotes, for a complaint. There may be a password in it: of an
+// option only the name is shown, of a URL nothing.
+std::string shown_word(const std::string& word);
 // At most `columns` characters of printable text.
 std::string cut_to_width(std::string_view text, std::size_t columns);
 // How many characters printable text has.

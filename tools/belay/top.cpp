@@ -297,6 +297,10 @@ int finish(const Ending& ending) {
 }  // namespace
 
 int top(const TopOptions& options) {
+  const Client client = open_client(options.server);
+  if (!client) {
+    return kExitUsage;
+  }
   std::optional<Signals> signals;
   if (!options.json && Screen::possible()) {
     signals.emplace();
@@ -304,10 +308,6 @@ int top(const TopOptions& options) {
       complain("could not make a signal descriptor");
       return kExitOsError;
     }
-  }
-  const Client client = open_client(options.server);
-  if (!client) {
-    return kExitUsage;
   }
   return finish(signals ? run_on_screen(client.get(), options, *signals)
                         : Top(client.get(), options, nullptr, nullptr).run());
