@@ -17,7 +17,7 @@ packages=(
   redis-server redis-sentinel libsqlite3-dev postgresql python3-psycopg2
 )
 services=(redis-server redis-sentinel valkey-server valkey-sentinel postgresql)
-hiredis_minimum=1.0
+hiredis_minimum=1.0.1 # 1.0.0 overflows on a large array (CVE-2021-32765)
 
 say() { printf 'dependencies: %s\n' "$*"; }
 
