@@ -10,7 +10,7 @@ using belay::Status;
 
 constexpr std::size_t kMaxIdentity = 256;
 constexpr std::size_t kMostNames = 256;  // also of the script many.lua
-constexpr std::int64_t kMaxLockDelayMs = 60'000;
+constexpr std::int64_t kMaxLockDelayMs = belay::kMaxLockDelay / 1000;
 
 template <typename Work>
 std::int32_t set(belay_request* request, const char* what, Work work) {

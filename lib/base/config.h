@@ -43,6 +43,7 @@ struct Config {
 inline constexpr Micros kMinLease = 100 * kMillisecond;
 inline constexpr Micros kMaxLease = kSecond * 3600 * 24;
 inline constexpr Micros kMaxRequestTimeout = kSecond * 3600;
+inline constexpr Micros kMaxLockDelay = kSecond * 60;
 // The longest time in milliseconds that an option or a call may say, other than a lease: 30 days.
 inline constexpr std::int64_t kMonthMs = std::int64_t{30} * 24 * 3600 * 1000;
 inline constexpr std::size_t kMaxNameSize = 1024;

@@ -69,6 +69,8 @@ constexpr Micros max_grant(Micros request_timeout) {
 }
 
 inline constexpr Micros kMaxGrant = max_grant(kMaxRequestTimeout);
+// The longest that a handoff keeps a name: its grant lease, and the lock-delay of who has it.
+inline constexpr Micros kMaxHanded = kMaxGrant + kMaxLockDelay;
 
 enum class AcquireCode : std::uint8_t {
   kGranted = 1,

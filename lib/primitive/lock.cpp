@@ -190,7 +190,7 @@ std::optional<LeaveAnswer> read_left(Unpacker& fields) {
   answer.code = static_cast<LeaveCode>(code);
   answer.server_time = fields.number();
   answer.handed = fields.number();
-  if (!fields.complete() || answer.handed > kMaxGrant || code < 1 || code > 5 || code == 4) {
+  if (!fields.complete() || answer.handed > kMaxHanded || code < 1 || code > 5 || code == 4) {
     return std::nullopt;
   }
   return answer;
@@ -289,7 +289,7 @@ std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {
     answer.ticket = fields.number();
     answer.highest_fence = fields.number();
     answer.handed = fields.number();
-    sound = answer.highest_fence <= kMaxId && answer.handed <= kMaxGrant;
+    sound = answer.highest_fence <= kMaxId && answer.handed <= kMaxHanded;
   } else if (answer.code == AcquireCode::kBusy) {
     answer.remaining = fields.number();
   } else if (answer.code == AcquireCode::kLimit) {

@@ -392,7 +392,7 @@ local function give(keys, at, inbox, ts, hand, head, entry)
   hand.highest = math.max(hand.highest, last)
   local message = struct.pack('<BBc8ddddB', GRANT, kind, epoch, ts, fence, last, grant, waits and 1 or 0)
   if tell_surely(inbox, head, secret, message, keys[at]) > 0 then
-    hand.lease, hand.to = math.max(hand.lease, grant), head
+    hand.lease, hand.to = math.max(hand.lease, joint and grant or grant + delay), head
     if waits and not joint then
       tell_next(keys, at, inbox, ts, grant + delay, hand.lookers)
     end
@@ -408,7 +408,7 @@ end
 -- Serves the waiters in turn, as long as each fits beside who holds: nobody (the lock is free, or its record has lapsed), or
 -- hand.joint. `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
 -- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant), lookers (how many
--- waiters are to look themselves); filled in: lease (of the grants made, 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands'
+-- waiters are to look themselves); filled in: lease (of the grants made, to one alone with its lock-delay; 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands'
 -- (the first in line does not fit) or 'more' (call again).
 local function serve(keys, at, inbox, ts, hand, own)
   hand.lease = 0

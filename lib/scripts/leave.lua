@@ -7,7 +7,7 @@
 --       2 prefix of inboxes
 -- Replies, packed, for each name in turn: code, server time, grant lease
 --   1 ok (it was ours)   2 not ours   3 more (as ok or not ours, but call again at once: waiters are still to be served)
---   grant lease: of a handoff: leave again when it has ended, unless settled comes first (0 = none). Whoever parts
+--   grant lease: of a handoff, to one alone with its lock-delay: leave again when it has ended, unless settled comes first (0 = none). Whoever parts
 --   need not: it leaves once more instead, as soon as it ends, and several waiters are told to look
 -- Messages: grant and next to waiters, settled to who had handed it on.
 local OK, NOT_OURS, MORE = 1, 2, 3
@@ -117,7 +117,7 @@ local function leave(name)
     end
   else
     local looks_after = record:sub(FROM_OFFSET + 1, DELAY_OFFSET) == name.claim
-    hand.lease = looks_after and not name.parting and math.max(0, expires(record) - ts) or 0
+    hand.lease = looks_after and not name.parting and math.max(0, kept_until(record) - ts) or 0
     if was_head or (looks_after and name.parting) then
       tell_next(KEYS, at, inbox, ts, kept_until(record) - ts, looks_after and hand.lookers or 1)
     end

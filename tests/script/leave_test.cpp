@@ -338,6 +338,19 @@ TEST_P(Leave, TellsSeveralWhoWaitForPermitsWhenTheirClientEnds) {
   EXPECT_EQ(told_briefly(), (Names{"B grant 1", "C next 1", "D next 1"}));
 }
 
+// Nobody else gets it before: until then there is nothing to look for.
+TEST_P(Leave, LooksWhenTheLockDelayOfWhoHasItIsOver) {
+  listen({"A", "B", "C"});
+  acquire("A");
+  acquire_with({.client = "B", .delay = kLease});
+  leave("A");
+  EXPECT_EQ(handed_, kGrant + kLease);
+  lapse();
+  leave("A");  // too early
+  EXPECT_GT(handed_, 0);
+  EXPECT_LE(handed_, kLease);
+}
+
 // Who gives up looks after the lock all the same.
 TEST_P(Leave, GoesOnLookingAfterWhatItFoundLapsed) {
   listen({"A", "B", "C", "D"});

@@ -98,8 +98,9 @@ MUTATIONS = [
              "if not anybody and fits() then",
              "if (OFF('16-the-queue-is-served-first') or not anybody) and fits() then"),
     Mutation("17-looking-after-a-handoff", "lib/scripts/common.lua",
-             "    hand.lease, hand.to = math.max(hand.lease, grant), head\n    if waits and not joint then",
-             "    hand.lease, hand.to = OFF('17-looking-after-a-handoff') and 0 or math.max(hand.lease, grant), head\n"
+             "    hand.lease, hand.to = math.max(hand.lease, joint and grant or grant + delay), head\n    if waits and not joint then",
+             "    hand.lease, hand.to = math.max(hand.lease, joint and grant or grant + delay), head\n"
+             "    if OFF('17-looking-after-a-handoff') then\n      hand.lease = 0\n    end\n"
              "    if waits and not joint and not OFF('17-looking-after-a-handoff') then", 150000),
     Mutation("19-somebody-waits", "lib/engine/claims.cpp",
              "  if (!claim.others_wait) {\n    claim.others_wait = true;",
@@ -178,6 +179,19 @@ MUTATIONS = [
     Mutation("an-older-claim-may-be-lost", "lib/scripts/acquire.lua",
              "  held = kept_until(record) > expires(record)\n",
              "  held = not OFF('an-older-claim-may-be-lost') and kept_until(record) > expires(record)\n"),
+    Mutation("what-is-confirmed-has-recovered", "lib/engine/renewal.cpp",
+             "    if (hold->at_risk && (hold->watched() || hold->lease > 0) && lasts) {",
+             "    if (hold->at_risk && (hold->watched() || (hold->lease > 0 && !OFF(\"what-is-confirmed-has-recovered\")))"
+             " && lasts) {"),
+    Mutation("recovered-is-told", "lib/engine/renewal.cpp",
+             "      tell_of(*hold, BELAY_EVENT_RECOVERED, Status(), now);",
+             "      if (!OFF(\"recovered-is-told\")) {\n        tell_of(*hold, BELAY_EVENT_RECOVERED, Status(), now);\n      }"),
+    Mutation("the-watchdog-stops-at-max-hold", "lib/engine/claims.cpp",
+             "    } else if (hold->watched() && now >= hold->max_at) {",
+             "    } else if (hold->watched() && now >= hold->max_at && !OFF(\"the-watchdog-stops-at-max-hold\")) {"),
+    Mutation("17-whoever-ends-tells-others-to-look", "lib/primitive/lock.cpp",
+             "(args.parting ? 2U : 0U)",
+             "(args.parting && !OFF(\"17-whoever-ends-tells-others-to-look\") ? 2U : 0U)"),
     Mutation("many-tells-nobody-again-of-what-has-lapsed", "lib/scripts/many.lua",
              "  name.joint = name.members.sweep(name.members.read(record))",
              "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"
