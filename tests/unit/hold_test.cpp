@@ -64,6 +64,16 @@ class Holds : public Greeted {
     engine_.on_timer(now_);
   }
 
+  // Until nobody is asked any more: the server is gone.
+  void cut() { node_.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now_); }
+
+  // The latest event, which is in doubt.
+  Micros doubt(std::int32_t kind) {
+    EXPECT_EQ(events_.events.back().kind, kind);
+    EXPECT_EQ(events_.events.back().status.code, BELAY_UNAVAILABLE);
+    return events_.events.back().in_doubt;
+  }
+
   // How many scripts were called since the last time.
   std::int64_t scripts() {
     const auto count = std::count_if(
@@ -125,6 +135,70 @@ TEST_F(Holds, AMaxHoldThatWasReachedStaysAtRisk) {
   renewed();
   EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_VERIFIED);
   EXPECT_EQ(engine_.look(events_.events[0].hold, now_).state, BELAY_AT_RISK);
+}
+
+// It may arrive at the end of the request timeout, and last from then on.
+TEST_F(Holds, AnExtensionIsInDoubtForItsLeaseAndTheRequestTimeout) {
+  acquire(1, kMaxLease);
+  grant();
+  ASSERT_TRUE(engine_.extend(2, events_.events[0].hold, 60 * kSecond, now_).ok());
+  cut();
+  pass(config_.request_timeout);
+  EXPECT_EQ(doubt(BELAY_EVENT_EXTENDED), config_.request_timeout + 60 * kSecond);
+}
+
+// The record lapses half a percent later than the lease says, by our clock.
+TEST_F(Holds, AReleaseIsInDoubtUntilTheRecordHasLapsed) {
+  acquire(1, 10 * kSecond);
+  grant();
+  pass(500 * kMillisecond);
+  ASSERT_TRUE(engine_.release(2, events_.events[0].hold, now_).ok());
+  cut();
+  pass(config_.request_timeout);
+  EXPECT_EQ(doubt(BELAY_EVENT_RELEASED), 10 * kSecond + 50 * kMillisecond - 5500 * kMillisecond);
+}
+
+TEST_F(Holds, AReleaseIsInDoubtUntilWhatWasRenewedHasLapsed) {
+  acquire(1, 0);
+  grant();
+  pass(kSecond);  // it is renewed, to be watched
+  renewed();
+  ASSERT_TRUE(engine_.release(2, events_.events[0].hold, now_).ok());
+  cut();
+  pass(config_.request_timeout);
+  EXPECT_EQ(doubt(BELAY_EVENT_RELEASED),
+            30 * kSecond + 150 * kMillisecond - config_.request_timeout);
+}
+
+TEST_F(Holds, AReleaseIsInDoubtUntilWhatMayHaveBeenRenewedBeforeHasLapsed) {
+  acquire(1, 0);
+  grant();
+  pass(kSecond);
+  cut();
+  ASSERT_TRUE(engine_.release(2, events_.events[0].hold, now_).ok());
+  pass(config_.request_timeout);
+  EXPECT_EQ(doubt(BELAY_EVENT_RELEASED), 30 * kSecond + 150 * kMillisecond);
+}
+
+TEST_F(Holds, AReleaseIsInDoubtUntilWhatMayHaveBeenRenewedBesideItHasLapsed) {
+  acquire(1, 0);
+  grant();
+  pass(kSecond);
+  ASSERT_TRUE(engine_.release(2, events_.events[0].hold, now_).ok());
+  cut();
+  pass(config_.request_timeout);
+  EXPECT_EQ(doubt(BELAY_EVENT_RELEASED), 30 * kSecond + 150 * kMillisecond);
+}
+
+// Nobody knows whether it took place.
+TEST_F(Holds, AReleaseIsInDoubtUntilWhatMayHaveBeenExtendedHasLapsed) {
+  acquire(1, 10 * kSecond);
+  grant();
+  ASSERT_TRUE(engine_.extend(2, events_.events[0].hold, 100 * kSecond, now_).ok());
+  cut();
+  ASSERT_TRUE(engine_.release(3, events_.events[0].hold, now_).ok());
+  pass(config_.request_timeout);
+  EXPECT_EQ(doubt(BELAY_EVENT_RELEASED), 100 * kSecond + 500 * kMillisecond);
 }
 
 TEST_F(Holds, AFreedClientReleasesWhatItHas) {

@@ -116,6 +116,15 @@ TEST_F(Queries, AreInDoubtForAsLongAsTheyMayTakePlace) {
   EXPECT_EQ(events_.events[0].in_doubt, 25 * kMillisecond + 1);
 }
 
+TEST_F(Queries, ThatSetALatchAreInDoubtForAsLongAsTheyMayTakePlace) {
+  ASSERT_TRUE(engine_.query(1, latch_set_query(latch_, "l", {1}, 3, 0), now_).ok());
+  sent();
+  advance(config_.request_timeout);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].kind, BELAY_EVENT_LATCH_SET);
+  EXPECT_EQ(events_.events[0].in_doubt, 25 * kMillisecond + 1);
+}
+
 TEST_F(Queries, AreInDoubtAlsoWhereTheyCannotTakePlaceAnyMore) {
   force(1);
   advance(config_.request_timeout + kSecond);
