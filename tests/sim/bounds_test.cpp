@@ -410,6 +410,20 @@ TEST_F(Bounds, FarAwayPermitsGoRound) {
   }
 }
 
+TEST_F(Bounds, FarAwayALeaseOfFourRoundTripsIsKept) {
+  for (const Micros round_trip : kFarAway) {
+    SCOPED_TRACE(round_trip);
+    make_far_world(round_trip);
+    lease = 4 * round_trip;
+    acquire(add_process());
+    run_for(60 * kSecond);
+    EXPECT_EQ(grants, 1);
+    EXPECT_EQ(lost, 0);
+    EXPECT_EQ(at_risk, 0);
+    grants = 0;
+  }
+}
+
 TEST_F(Bounds, FarAwayAnUnresponsiveNextInLineCostsOneGrantLease) {
   for (const Micros round_trip : kFarAway) {
     SCOPED_TRACE(round_trip);
@@ -455,6 +469,52 @@ TEST_F(Bounds, LocalOwnersDoNotStarveAnotherClient) {
   }
   // There, the budget of 10 ms and a hold, back.
   EXPECT_LE(world->now() - asked, 11 * kMillisecond + 4 * kOneWay + 2 * kMillisecond);
+}
+
+// However few handoffs: 16 of these would take 80 ms.
+TEST_F(Bounds, LocalOwnersHandOnForTenMillisecondsWhileAnotherClientWaits) {
+  Process& crowd = add_process();
+  Process& other = add_process();
+  hold_time = 5 * kMillisecond;
+  for (int i = 0; i < 16; ++i) {
+    acquire(crowd);
+  }
+  run_for(kSecond);
+  const Micros asked = world->now();
+  acquire(other);
+  while (holder != other.number() && world->now() < asked + kSecond) {
+    run_for(kMillisecond);
+  }
+  EXPECT_LE(world->now() - asked, 11 * kMillisecond + 4 * kOneWay + 2 * hold_time);
+}
+
+// What the server said lately is not true for long, where its word that others wait is lost.
+TEST_F(Bounds, ReadersJoinForAMomentAfterTheServersWord) {
+  Process& reader = add_process();
+  Process& writer = add_process();
+  AcquireRequest request = request_of(reader);
+  request.want.group = kReaders;
+  acquire(reader, request);
+  run_for(20 * kMillisecond);
+  acquire(reader, request);
+  EXPECT_EQ(grants, 2);  // at once
+  world->lose_messages(100);
+  acquire(writer);
+  run_for(110 * kMillisecond);
+  acquire(reader, request);
+  run_for(500 * kMillisecond);
+  EXPECT_EQ(grants, 2);
+}
+
+TEST_F(Bounds, WaitersAskAnewWhenTheDataAreWiped) {
+  queue_up(3);
+  const int connection = world->server().connect([](std::string_view) {});
+  const Micros wiped = world->now();
+  static_cast<void>(world->server().execute(connection, {"FLUSHALL"}));
+  run_for(kSecond);
+  EXPECT_EQ(lost, 1);
+  EXPECT_EQ(grants, 2);
+  EXPECT_LE(granted_at - wiped, 3 * kOneWay + 10);  // the word, the ask, the answer
 }
 
 TEST_F(Bounds, HeldLocksAreRenewedInBatches) {
