@@ -32,9 +32,17 @@ void Checks::accepted(Process& process, std::int64_t tag, const AcquireRequest& 
   submissions.clear();
   for (const auto& [name, want] : names) {
     longest_delay_[name] = std::max(longest_delay_[name], want.lock_delay);
-    Submission submission{
-        request.primitive->kind(), name,          request.owner,    want, world_.now(),
-        highest_fence_[name],      groups_[name], names.size() > 1, false};
+    Submission submission{request.primitive->kind(),
+                          name,
+                          request.owner,
+                          want,
+                          request.lease,
+                          request.max_hold,
+                          world_.now(),
+                          highest_fence_[name],
+                          groups_[name],
+                          names.size() > 1,
+                          false};
     submission.floor_is_its_owners =
         stands(process.number(), submission, submission.fence_floor) ||
         is_a_part(process.number(), submission, submission.fence_floor);
@@ -63,6 +71,9 @@ void Checks::on_event(Process& process, const Event& event) {
                   submissions[i]);
     }
     return;
+  }
+  if (event.kind == BELAY_EVENT_AT_RISK || event.kind == BELAY_EVENT_RECOVERED) {
+    on_risk(process, event);
   }
   if (event.kind == BELAY_EVENT_LOST) {
     const auto [first, last] = live_.equal_range({process.number(), event.hold});
@@ -109,7 +120,44 @@ void Checks::on_acquired(Process& process, const Event& event, std::int64_t fenc
   want.permits = event.permits;
   live_.emplace(Key(process.number(), event.hold),
                 Live{submission.kind, submission.name, submission.owner, want, submission.asked_at,
-                     fence, world_.now(), false});
+                     fence, world_.now(), false, submission.lease, submission.max_hold,
+                     submission.of_a_set, world_.now()});
+}
+
+// Only a max-hold, when it is reached, is told of what is at risk already.
+void Checks::on_risk(Process& process, const Event& event) {
+  const bool at_risk = event.kind == BELAY_EVENT_AT_RISK;
+  const auto [first, last] = live_.equal_range({process.number(), event.hold});
+  for (auto found = first; found != last; ++found) {
+    Live& live = found->second;
+    if (live.lost || (live.at_risk == at_risk && live.max_hold == 0)) {
+      world_.violation("P1: " + std::string(at_risk ? "AT_RISK" : "RECOVERED") + " told twice, or" +
+                       " of no hold: " + label(found->first));
+    }
+    live.at_risk = at_risk;
+    live.warned_until = process.true_time_of(process.clock() + event.remaining);
+  }
+}
+
+// What is held beyond the end of which it was warned has been renewed or confirmed: it has
+// recovered, unless little is left again, or its max-hold was reached. Where several holds share a
+// claim, a renewal may have been for another.
+void Checks::check_risk(const Key& key, const Live& live, const Engine::HoldView& view) {
+  if ((view.state == BELAY_AT_RISK) != live.at_risk) {
+    world_.violation("P1: whether " + label(key) + " is at risk was not told");
+  }
+  const Micros drift = live.max_hold / 100 + kRounding;
+  const bool reached = live.max_hold > 0 && world_.now() >= live.granted_at + live.max_hold - drift;
+  const Micros little = live.lease > 0 ? 0 : watchdog_lease_ * 102 / 300 + 20 * kMillisecond;
+  if (live.at_risk && !reached && world_.now() > live.warned_until + kRounding &&
+      view.remaining > little && live.owner == 0 && !live.want.shared() && !live.of_a_set) {
+    world_.violation("P1: " + label(key) + " was not said to have recovered");
+  }
+  if (reached && live.lease == 0 &&
+      world_.now() > live.granted_at + live.max_hold + drift + watchdog_lease_ * 102 / 100 +
+                         20 * kMillisecond) {
+    world_.violation("P1: " + label(key) + " is held beyond its max-hold");
+  }
 }
 
 // Whether the owner has the name under that fence by a hold that was told of.
@@ -241,6 +289,7 @@ void Checks::after_step(Process& process) {
     if (view->remaining <= 0) {
       world_.violation("P1: " + label(key) + " is said to be held after its deadline");
     }
+    check_risk(key, live, *view);
     live.believed_until = process.true_time_of(process.clock() + view->remaining);
     check_exclusion(key, live);
   }

@@ -18,8 +18,13 @@ namespace belay::sim {
 
 class Checks {
  public:
-  Checks(World& world, const Faults& faults, const Custody& custody, const Limits& limits)
-      : world_(world), faults_(faults), custody_(custody), limits_(limits) {}
+  Checks(World& world, const Faults& faults, const Custody& custody, const Limits& limits,
+         Micros watchdog_lease)
+      : world_(world),
+        faults_(faults),
+        custody_(custody),
+        limits_(limits),
+        watchdog_lease_(watchdog_lease) {}
 
   // An acquire was accepted.
   void accepted(Process& process, std::int64_t tag, const AcquireRequest& request);
@@ -62,6 +67,8 @@ class Checks {
     std::string name;
     std::int64_t owner = 0;
     Want want;
+    Micros lease = 0;  // fixed
+    Micros max_hold = 0;
     Micros asked_at = 0;
     std::int64_t fence_floor = 0;  // delivered before it was submitted
     std::set<std::string> groups_of_floor;
@@ -83,6 +90,12 @@ class Checks {
     std::int64_t fence = 0;
     Micros believed_until = 0;  // true time
     bool lost = false;
+    Micros lease = 0;  // fixed
+    Micros max_hold = 0;
+    bool of_a_set = false;
+    Micros granted_at = 0;
+    bool at_risk = false;
+    Micros warned_until = 0;  // until when it was believed to be held when it came to be at risk
   };
 
   using Key = std::pair<int, std::int64_t>;  // process, tag or hold
@@ -99,6 +112,8 @@ class Checks {
     std::int64_t last_fence = 0;  // that any grant before it may have
   };
 
+  void on_risk(Process& process, const Event& event);
+  void check_risk(const Key& key, const Live& live, const Engine::HoldView& view);
   void check_exclusion(const Key& key, const Live& live);
   void check_limit(const std::string& semaphore);
   void begin_lock_delay(const Live& live);
@@ -108,6 +123,7 @@ class Checks {
   const Faults faults_;
   const Custody& custody_;
   const Limits& limits_;
+  const Micros watchdog_lease_;
   std::map<Key, std::vector<Submission>> pending_;  // for each name
   std::multimap<Key, Live> live_;                   // for each name
   std::map<std::string, std::int64_t> highest_fence_;

@@ -29,6 +29,7 @@ class Planner {
     plan.latch = plan.latch || on(25);
     plan.limits = on(50);
     plan.writes = on(25);
+    plan.faults.clock_slips = on(30);
     return plan;
   }
 
@@ -74,7 +75,27 @@ class Planner {
       sleepy(plan);
     } else if (kind <= 32) {
       haunted(plan);
+    } else if (kind <= 40) {
+      distant(plan);
+      plan.between_faults = {10 * kMillisecond, 10 * kSecond};
+      plan.calm_at = plan.start_at + span(5 * kSecond, 60 * kSecond);
+      plan.drain_at = plan.calm_at + span(kSecond, 10 * kSecond);
     }
+  }
+
+  // As far away as is promised to work, with leases to match. Some are too short, and refused.
+  void distant(Plan& plan) {
+    plan.distant = true;
+    plan.timeout = 5 * kSecond;
+    plan.lease = random_.between(10, 30) * kSecond;
+    plan.longest_delay = random_.between(250, 1250) * kMillisecond;
+    plan.most_users = 2;
+    plan.think = {kMillisecond, 3 * kSecond};
+    plan.hold = {kMillisecond, 3 * kSecond};
+    plan.longest_hold = 20 * kSecond;
+    plan.longest_wait = 20 * kSecond;
+    plan.longest_stop = plan.timeout;
+    plan.pause = {kMillisecond, plan.timeout};
   }
 
   // Owners follow each other within a process and it dies, while the clock goes back: what only
@@ -144,6 +165,18 @@ class Planner {
     plan.between_faults = {100 * kMillisecond, 20 * kSecond};
     plan.pause = {kMillisecond, 5 * kSecond};
     plan.drain_at = plan.start_at + span(kSecond, 4 * kSecond);
+    if (on(20)) {
+      distant(plan);
+      plan.drain_at = plan.start_at + span(20 * kSecond, 90 * kSecond);
+    } else if (on(20)) {
+      plan.faults = Faults();
+      plan.rows = true;
+      plan.processes = 5;
+      plan.most_users = 1;
+      plan.hold = {100 * kMillisecond, 3 * kSecond};
+      plan.between_faults = {100 * kMillisecond, 2 * kSecond};
+      plan.drain_at = plan.start_at + span(10 * kSecond, 60 * kSecond);
+    }
     plan.calm_at = plan.drain_at;
   }
 
@@ -151,6 +184,11 @@ class Planner {
   // lets the others have it.
   void busy(Plan& plan) {
     plan.faults = Faults();
+    plan.distant = false;
+    plan.rows = false;
+    plan.processes = std::min<std::int64_t>(plan.processes, 4);
+    plan.timeout = kSecond;
+    plan.lease = 10 * kSecond;
     plan.longest_delay = random_.between(300, 3000);
     plan.most_users = 4;
     plan.re_entry = false;  // who re-enters without end never releases

@@ -134,7 +134,7 @@ void Process::deliver(Action action) {
 // One entry of the monitor and what follows it.
 template <class Action>
 void Process::step(const Action& action) {
-  action(clock());
+  action(clock() - world_.clock_slip());
   link_->flush();
   observer_.after_step(*this);
   arm();

@@ -24,7 +24,7 @@ namespace belay::sim {
 
 namespace {
 
-constexpr Micros kQuietBound = 16 * kSecond;  // fallback polls of 6 s, a lease, grant leases
+constexpr Micros kQuiet = 16 * kSecond;  // fallback polls of 6 s, a lease, grant leases
 constexpr const char* kSemaphore = "s";
 constexpr std::int64_t kLimit = 3;
 constexpr const char* kLatch = "l";
@@ -91,10 +91,11 @@ class Schedule {
         world_(chooser_.next(), plan_.faults, plan_.longest_delay, decisions),
         custody_(world_, plan_.faults, [this](int process) { return remembers(process); }),
         limits_(world_, plan_.faults, kSemaphore),
-        checks_(world_, plan_.faults, custody_, limits_),
+        checks_(world_, plan_.faults, custody_, limits_, plan_.lease),
         rounds_(world_, plan_.faults, kLatch),
         writes_(world_, plan_.faults),
-        service_(world_, {plan_.lease, plan_.timeout, plan_.longest_delay, plan_.turn}) {
+        service_(world_,
+                 {plan_.lease, plan_.timeout, plan_.longest_delay, plan_.turn, plan_.rows}) {
     world_.set_verbose(verbose);
     world_.set_onlooker({[this] {
                            limits_.before_script();
@@ -154,9 +155,10 @@ class Schedule {
       draining_ = true;
     });
     if (plan_.latch) {
-      const Micros gone_at = std::max(plan_.drain_at, plan_.calm_at) + kLatchGoes;
+      const Micros gone_at =
+          std::max(plan_.drain_at, plan_.calm_at) + kLatchGoes + 2 * plan_.timeout;
       world_.at(gone_at, [this] { run_by_hand({"DEL", key_of("belay:", 'r', kLatch)}); });
-      world_.at(gone_at + kQuietBound, [this] { check_waits(); });
+      world_.at(gone_at + quiet_bound(), [this] { check_waits(); });
     }
     const Micros drain_at = plan_.drain_at;
     if (!world_.run(drain_at + kEndAfter)) {
@@ -171,6 +173,12 @@ class Schedule {
 
  private:
   Micros in(const Range& range) { return world_.span(range.low, range.high); }
+
+  // Far away also leases and grant leases of dead ones, connecting and asking take their time.
+  Micros quiet_bound() const {
+    return kQuiet +
+           (plan_.distant ? 2 * plan_.lease + plan_.timeout + 60 * plan_.longest_delay : 0);
+  }
 
   bool remembers(int number) const {
     const auto known = static_cast<std::size_t>(number) < processes_.size();
@@ -257,12 +265,13 @@ class Schedule {
     request.many = &user.process->many();
     request.owner = user.owner;
     request.notify = true;
-    // One that is shorter than the way there and back is none.
-    const Micros shortest = 100 * kMillisecond + (plan_.steady ? 4 * plan_.longest_delay : 0);
-    request.lease = world_.chance(30) ? world_.span(shortest, 900 * kMillisecond) : 0;
+    // One that is shorter than four times the way there and back is refused.
+    const Micros shortest = 100 * kMillisecond + (plan_.steady ? 8 * plan_.longest_delay : 0);
+    const Micros longest = plan_.distant ? 3 * plan_.lease : 900 * kMillisecond;
+    request.lease = world_.chance(30) ? world_.span(shortest, std::max(shortest, longest)) : 0;
     request.max_hold = world_.chance(10) ? world_.span(100 * kMillisecond, 2 * kSecond) : 0;
     const std::int64_t kind = world_.random().between(1, 100);
-    const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, 800 * kMillisecond) : kNever;
+    const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, plan_.longest_wait) : kNever;
     if (user.name == kSemaphore && wait == 0 && world_.chance(50)) {
       request.want.permits = 0;  // all that are free
     }
@@ -357,7 +366,7 @@ class Schedule {
     request.primitive = &process.latch();
     request.name = kLatch;
     const std::int64_t kind = world_.random().between(1, 100);
-    const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, 800 * kMillisecond) : kNever;
+    const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, plan_.longest_wait) : kNever;
     world_.trace("process " + std::to_string(process.number()) + " awaits the latch, tag " +
                  std::to_string(tag));
     process.call([&](Engine& engine, Micros now) {
@@ -409,7 +418,8 @@ class Schedule {
     } else if (plan_.sharing && kind <= plan_.readers + plan_.identities) {
       want.group = kIdentityGroup + std::string(world_.chance(50) ? "x" : "y");
     }
-    if (plan_.sharing && world_.chance(10)) {
+    // Several who have one together are looked after for their grant lease only.
+    if (plan_.sharing && !plan_.rows && world_.chance(10)) {
       want.lock_delay = world_.span(10 * kMillisecond, 500 * kMillisecond);
     }
     return want;
@@ -660,6 +670,7 @@ class Schedule {
     add(faults.data_loss, &Schedule::evict_a_key);
     add(faults.failovers, &Schedule::fail_over);
     add(faults.shutdowns, &Schedule::shut_somebody_down);
+    add(plan_.rows, &Schedule::end_a_holder);
     add(faults.clock_back || faults.clock_forward, &Schedule::step_clock);
     add(faults.script_flushes, &Schedule::flush_scripts);
     if (!possible.empty()) {
@@ -704,7 +715,42 @@ class Schedule {
     }
   }
 
-  void stop_server() { world_.stop_server(world_.span(kMillisecond, 1500 * kMillisecond)); }
+  // A holder lets go and ends, while others who wait have been stopped: some, and never all.
+  void end_a_holder() {
+    const auto holder = std::find_if(users_.begin(), users_.end(), [](const auto& user) {
+      return !user->holds.empty() && user->process->alive() && !user->process->paused();
+    });
+    if (world_.now() < next_row_at_ || holder == users_.end() || processes_.size() >= 9) {
+      return;
+    }
+    std::vector<Process*> waiters;
+    for (const auto& user : users_) {
+      const bool waits = user->tag != 0 && user->name == (*holder)->name &&
+                         user->process->alive() && !holds_something(*user->process) &&
+                         !asks_just_now(*user->process);
+      if (waits && std::find(waiters.begin(), waiters.end(), user->process) == waiters.end()) {
+        waiters.push_back(user->process);
+      }
+    }
+    if (waiters.size() < 2) {
+      return;
+    }
+    waiters.erase(waiters.begin() +
+                  world_.random().between(0, static_cast<std::int64_t>(waiters.size()) - 1));
+    const Micros duration = world_.random().between(20, 40) * kSecond;
+    for (Process* waiter : waiters) {
+      service_.paused(duration, false, checks_.longest_delay());
+      waiter->pause(duration);
+    }
+    next_row_at_ = world_.now() + duration + 10 * kSecond;
+    if (world_.chance(50)) {
+      release(**holder, (*holder)->holds.back());
+    }
+    world_.at(world_.now() + world_.span(1, 100 * kMillisecond),
+              [this, process = (*holder)->process] { shut_down(*process); });
+  }
+
+  void stop_server() { world_.stop_server(world_.span(kMillisecond, plan_.longest_stop)); }
 
   void restart_server() {
     if (!world_.server_stopped()) {
@@ -743,16 +789,20 @@ class Schedule {
     if (process == nullptr || processes_.size() >= 9) {
       return;
     }
-    world_.trace("process " + std::to_string(process->number()) + " shuts down");
     service_.cut();
+    shut_down(*process);
+  }
+
+  void shut_down(Process& process) {
+    world_.trace("process " + std::to_string(process.number()) + " shuts down");
     for (const auto& user : users_) {
-      if (user->process == process) {
+      if (user->process == &process) {
         for (const std::int64_t hold : std::exchange(user->holds, {})) {
-          checks_.given_up(*process, hold);
+          checks_.given_up(process, hold);
         }
       }
     }
-    process->call([](Engine& engine, Micros now) { static_cast<void>(engine.shutdown(now)); });
+    process.call([](Engine& engine, Micros now) { static_cast<void>(engine.shutdown(now)); });
     add_process(0);
   }
 
@@ -780,7 +830,7 @@ class Schedule {
       Micros& since = idle_since_[name];
       if (!wanted || checks_.believed_until(name) > world_.now() || since == 0) {
         since = world_.now();
-      } else if (world_.now() - since > kQuietBound) {
+      } else if (world_.now() - since > quiet_bound()) {
         world_.violation("P3: nobody got '" + name + "' for " +
                          std::to_string((world_.now() - since) / 1000) + " ms");
       }
@@ -828,7 +878,8 @@ class Schedule {
   std::int64_t last_tag_ = 0;
   std::map<std::pair<int, std::int64_t>, Grant> grants_;
   std::set<int> abandoners_;  // shut down, they forget what they have abandoned
-  bool calm_ = false;         // no more faults
+  Micros next_row_at_ = 0;
+  bool calm_ = false;  // no more faults
   bool draining_ = false;
 };
 

@@ -9,15 +9,21 @@ namespace {
 constexpr Micros kFallback = 5 * kSecond * 13 / 10;  // a poll, its jitter and the way
 constexpr Micros kReconnect = 3 * kSecond;           // pauses before trying again, and the greeting
 constexpr Micros kSlack = 30 * kMillisecond;
+constexpr Micros kLookers = 16 * 10 * kMillisecond;  // told to look after each other
 
 }  // namespace
+
+// And the way there and back for connecting, the greeting, older connections and the ask.
+Micros Service::reconnect() const {
+  return kReconnect + 8 * figures_.longest_delay;
+}
 
 Micros Service::allowance(Micros since) const {
   const Micros lease = std::max(100 * kMillisecond, 8 * figures_.longest_delay + 40 * kMillisecond);
   const Micros grant = lease * 102 / 100 + 10 * kMillisecond + 2 * figures_.longest_delay;
   Micros sum = 0;
   int stopped = 0;
-  const Micros echo = figures_.lease + figures_.timeout + kReconnect;
+  const Micros echo = figures_.lease + figures_.timeout + reconnect();
   for (const Disturbance& disturbance : disturbances_) {
     if (disturbance.until + echo < since) {
       continue;
@@ -25,10 +31,12 @@ Micros Service::allowance(Micros since) const {
     stopped += disturbance.stopped;
     sum += disturbance.stopped * grant + disturbance.lock_delay;
     sum += disturbance.held_lock ? figures_.lease * 102 / 100 + 100 * kMillisecond : 0;
-    sum += disturbance.stopped == 0 ? figures_.timeout + kReconnect : 0;
+    sum += disturbance.stopped == 0 ? figures_.timeout + reconnect() : 0;
   }
   const Micros lost_message = world_.lost_message_at();
-  const bool next_in_line_stopped = stopped > 1 || (stopped > 0 && ended_until_ + echo >= since);
+  const bool next_in_line_stopped =
+      !figures_.rows && (stopped > 1 || (stopped > 0 && ended_until_ + echo >= since));
+  sum += figures_.rows && stopped > 0 ? kLookers : 0;
   if (next_in_line_stopped || (lost_message > 0 && lost_message + figures_.lease >= since)) {
     sum += kFallback + grant;
   }

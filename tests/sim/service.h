@@ -21,7 +21,8 @@ class Service {
     Micros lease = 0;  // the longest of any hold
     Micros timeout = 0;
     Micros longest_delay = 0;
-    Micros turn = 0;  // how long everybody together may need until each waiter has had its turn
+    Micros turn = 0;    // how long everybody together may need until each waiter has had its turn
+    bool rows = false;  // nobody who looks after a handoff is stopped, but several of those in line
   };
 
   Service(World& world, const Figures& figures) : world_(world), figures_(figures) {}
@@ -65,6 +66,8 @@ class Service {
     Micros held_until = 0;
     Micros waiting_since = kNever;
   };
+
+  Micros reconnect() const;
 
   // How much longer than in calm water it may take, given what has happened since shortly before.
   Micros allowance(Micros since) const;

@@ -36,7 +36,8 @@ struct Faults {
   bool no_kill = false;  // CLIENT KILL is not permitted
   bool breaks = false;
   bool shutdowns = false;
-  bool errors = false;  // the server refuses now and then
+  bool errors = false;       // the server refuses now and then
+  bool clock_slips = false;  // threads read the clock, then enter the monitor in the other order
 };
 
 // What a schedule decides to do, as numbers that mean the same in each run of its seed.
@@ -106,6 +107,9 @@ class World {
     return chance(50) ? (chance(50) ? kMostDrift : -kMostDrift)
                       : random_.between(-kMostDrift, kMostDrift);
   }
+
+  // How much earlier than now a thread has read the clock.
+  Micros clock_slip() { return faults_.clock_slips && chance(20) ? span(1, 3 * kMillisecond) : 0; }
 
   // Whether to do something that a smaller schedule may leave out.
   bool decide();
