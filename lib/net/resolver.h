@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
