@@ -1,10 +1,19 @@
--- Calls a verb. Where it fails over a key of another type, the error names the key.
+-- Calls a verb. Its errors start with their code on every server. Where it fails over a key of another type, the error names
+-- the key.
 local function guarded(verb)
   local fine, reply = pcall(verb)
-  if fine then
+  if fine and (type(reply) ~= 'table' or not reply.err) then
     return reply
   end
   local failure = type(reply) == 'table' and reply or redis.error_reply(reply)
+  -- What Redis before 7.0 refuses a script says where, and has a dash or no code: "@user_script: 12: -OOM ...".
+  local dash, words = failure.err:match('^%S+: %-?%d+: (%-?)(.*)')
+  if words then
+    failure = redis.error_reply((dash == '-' and '' or 'ERR ') .. words)
+  end
+  if fine then
+    return failure
+  end
   local types = { 'string', 'string', 'zset', 'hash', 'zset' }
   for index, key in ipairs(failure.err:find('WRONGTYPE', 1, true) and KEYS or {}) do
     local type_of = redis.pcall('TYPE', key).ok
