@@ -1,7 +1,9 @@
-// A server that the scripts run on: the simulated one, Redis or Valkey. One thread.
+// A server that the scripts run on: the simulated one, Redis, its oldest version or Valkey. One
+// thread.
 #include "script/backend.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +33,13 @@ class SimBackend final : public Backend {
     return parse_replies(std::exchange(pushed_, std::string()));
   }
 
+  sim::Digits number_digits() override { return digits_; }
+
+  void set_number_digits(sim::Digits digits) override {
+    digits_ = digits;
+    server_.set_number_digits(digits);
+  }
+
  private:
   Reply run(int connection, const std::vector<std::string>& argv) {
     const std::vector<Reply> replies = parse_replies(server_.execute(connection, argv));
@@ -38,6 +47,7 @@ class SimBackend final : public Backend {
   }
 
   sim::Server server_;
+  sim::Digits digits_ = sim::Digits::kSeventeen;
   std::int64_t now_us_ = 1'700'000'000'000'000;
   int commands_ = 0;
   int listener_ = 0;
@@ -56,6 +66,13 @@ class RealBackend final : public Backend {
   }
 
   std::vector<Reply> take_pushes() override { return listener_.take_pushes(); }
+
+  sim::Digits number_digits() override {
+    const std::vector<Reply> hello = commands_.command({"HELLO", "3"}).elements;
+    const bool is_redis_before_7_2 = hello.size() > 3 && hello[1].text == "redis" &&
+                                     std::strtod(hello[3].text.c_str(), nullptr) < 7.2;
+    return is_redis_before_7_2 ? sim::Digits::kSeventeen : sim::Digits::kShortest;
+  }
 
  private:
   ServerProcess server_;
@@ -97,6 +114,10 @@ Backend& Backend::get(Kind kind) {
     static RealBackend redis(ServerProcess::Kind::kRedis);
     return redis;
   }
+  if (kind == Kind::kOldestRedis) {
+    static RealBackend oldest(ServerProcess::Kind::kOldestRedis);
+    return oldest;
+  }
   static RealBackend valkey(ServerProcess::Kind::kValkey);
   return valkey;
 }
@@ -130,8 +151,25 @@ std::vector<Message> Backend::take_messages() {
   return messages;
 }
 
+const std::vector<Backend::Kind>& real_backends() {
+  static const std::vector<Backend::Kind> kinds{
+      Backend::Kind::kRedis,
+      Backend::Kind::kValkey,
+#ifdef __x86_64__
+      Backend::Kind::kOldestRedis,
+#endif
+  };
+  return kinds;
+}
+
+std::vector<Backend::Kind> all_backends() {
+  std::vector<Backend::Kind> kinds = real_backends();
+  kinds.push_back(Backend::Kind::kSim);
+  return kinds;
+}
+
 std::string name_of(Backend::Kind kind) {
-  constexpr const char* kNames[] = {"sim", "redis", "valkey"};
+  constexpr const char* kNames[] = {"sim", "redis", "redis_6_2", "valkey"};
   return kNames[static_cast<int>(kind)];
 }
 

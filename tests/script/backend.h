@@ -1,11 +1,12 @@
-// A server that the scripts run on: the simulated one, Redis or Valkey. Each is started when first
-// asked for and lives until the program ends. One thread.
+// A server that the scripts run on: the simulated one, Redis, its oldest version or Valkey. Each is
+// started when first asked for and lives until the program ends. One thread.
 #pragma once
 
 #include <set>
 #include <string>
 #include <vector>
 
+#include "sim/resp.h"
 #include "support/reply.h"
 
 namespace belay::test {
@@ -19,7 +20,7 @@ struct Message {
 
 class Backend {
  public:
-  enum class Kind { kSim, kRedis, kValkey };
+  enum class Kind { kSim, kRedis, kOldestRedis, kValkey };
 
   static Backend& get(Kind kind);
 
@@ -35,6 +36,11 @@ class Backend {
   // The push messages that have arrived there.
   virtual std::vector<Reply> take_pushes() = 0;
 
+  // How it prints numbers. The simulated one can do either.
+  virtual sim::Digits number_digits() = 0;
+
+  virtual void set_number_digits(sim::Digits /*digits*/) {}
+
   // No keys, no limit of memory, nobody listens.
   void reset();
   void listen(const std::string& channel);
@@ -46,6 +52,9 @@ class Backend {
   std::set<std::string> channels_;
 };
 
+// The real ones that this machine can have: the oldest Redis is there for x86-64 only.
+const std::vector<Backend::Kind>& real_backends();
+std::vector<Backend::Kind> all_backends();
 std::string name_of(Backend::Kind kind);
 // All that stands on the server, a line a key, as text; without times to live.
 std::string contents_of(Backend& backend);

@@ -21,7 +21,10 @@ constexpr int kCommandsBetweenComparisons = 100;
 
 class Commands : public testing::Test {
  protected:
+  explicit Commands(Backend& real = Backend::get(Backend::Kind::kRedis)) : redis_(real) {}
+
   void SetUp() override {
+    sim_.set_number_digits(redis_.number_digits());
     sim_.reset();
     redis_.reset();
   }
@@ -44,7 +47,7 @@ class Commands : public testing::Test {
   }
 
   Backend& sim_ = Backend::get(Backend::Kind::kSim);
-  Backend& redis_ = Backend::get(Backend::Kind::kRedis);
+  Backend& redis_;
 };
 
 // Makes random commands on four keys, many of them wrong.
@@ -287,17 +290,49 @@ TEST_F(Commands, CountKeysOfScriptsAsRedis) {
   agree_on({"EVALSHA", "E0E1F9FABFC9D4800C877A703B823AC0578FF8DB", "0"});
 }
 
-TEST_F(Commands, PassNumbersOfLuaAsRedis) {
-  for (const char* const number : {"1", "-1", "0", "1e15", "2^53", "2^53 + 2", "1e17", "0.1",
-                                   "-0.5", "1/3", "1e300", "123456.789", "1700000000000001"}) {
+class Numbers : public Commands, public testing::WithParamInterface<Backend::Kind> {
+ protected:
+  Numbers() : Commands(Backend::get(GetParam())) {}
+};
+
+TEST_P(Numbers, OfLuaArePassedAlike) {
+  for (const char* const number : {"1",
+                                   "-1",
+                                   "0",
+                                   "1e15",
+                                   "2^53",
+                                   "2^53 + 2",
+                                   "1e17",
+                                   "0.1",
+                                   "-0.5",
+                                   "1/3",
+                                   "1e300",
+                                   "123456.789",
+                                   "1700000000000001",
+                                   "4e18 + 1024",
+                                   "1e20",
+                                   "2^70",
+                                   "-2^70",
+                                   "2^80",
+                                   "1e-5",
+                                   "-1e-5",
+                                   "1e-7",
+                                   "0.00012345",
+                                   "-1.2345e-300",
+                                   "1e-300",
+                                   "5e-324"}) {
     agree_on_script(std::string("redis.call('SET', KEYS[1], ") + number +
                     ") return redis.call('GET', KEYS[1])");
   }
   agree_on_script(
-      "redis.call('ZADD', KEYS[1], 1700000000000001, 'a', 0.1, 'b') "
-      "return {redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), "
-      "redis.call('ZSCORE', KEYS[1], 'a')}");
+      "redis.call('ZADD', KEYS[2], 1700000000000001, 'a', 0.1, 'b') "
+      "return {redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES'), "
+      "redis.call('ZSCORE', KEYS[2], 'a')}");
+  agree_on({"ZRANGE", "k2", "0", "-1", "WITHSCORES"});
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, Numbers, testing::ValuesIn(real_backends()),
+                         [](const auto& tested) { return name_of(tested.param); });
 
 TEST_F(Commands, PackAsRedis) {
   for (const char* const call : {"'<BbHh', 1, -1, 513, -2",

@@ -476,8 +476,7 @@ TEST_P(Differential, SimulatedAndRealServerAgreeOnEveryReply) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(With, Differential,
-                         testing::Values(Backend::Kind::kRedis, Backend::Kind::kValkey),
+INSTANTIATE_TEST_SUITE_P(With, Differential, testing::ValuesIn(real_backends()),
                          [](const auto& tested) { return name_of(tested.param); });
 
 }  // namespace

@@ -281,9 +281,7 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
 
 }  // namespace belay::test
 
-// The suite on all three servers.
-#define ON_ALL_BACKENDS(suite)                                                             \
-  INSTANTIATE_TEST_SUITE_P(                                                                \
-      On, suite,                                                                           \
-      testing::Values(Backend::Kind::kSim, Backend::Kind::kRedis, Backend::Kind::kValkey), \
-      [](const auto& tested) { return name_of(tested.param); })
+// The suite on all servers.
+#define ON_ALL_BACKENDS(suite)                                           \
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(all_backends()), \
+                           [](const auto& tested) { return name_of(tested.param); })

@@ -3,9 +3,11 @@
 // Plain values, no thread of its own; the string belongs to the caller.
 #include "sim/resp.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 namespace belay::sim {
 
@@ -25,16 +27,46 @@ bool take_header(std::string_view& bytes, char type, std::size_t& size) {
   return true;
 }
 
+// As the function fpconv_dtoa of these servers: without an exponent where that is not much longer.
+std::string_view format_shortest(double value, char (&buffer)[40]) {
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer - 1, value, std::chars_format::scientific);
+  *end.ptr = '\0';
+  const std::string mantissa(buffer, std::find(buffer, end.ptr, 'e'));
+  std::string digits = mantissa;
+  std::erase_if(digits, [](char c) { return c == '-' || c == '.'; });
+  const int count = static_cast<int>(digits.size());
+  const int exponent = std::atoi(buffer + mantissa.size() + 1);  // the first digit's
+  const int last = exponent - count + 1;                         // the last digit's
+  int size = 0;
+  if (last >= 0 && exponent < count + 7) {
+    digits.append(static_cast<std::size_t>(last), '0');
+    size = std::snprintf(buffer, sizeof buffer, "%s%s", value < 0 ? "-" : "", digits.c_str());
+  } else if (last < 0 && (last > -7 || std::abs(exponent) < 4)) {
+    size = std::snprintf(buffer, sizeof buffer, "%.*f", -last, value);
+  } else {
+    size = std::snprintf(buffer, sizeof buffer, "%se%+d", mantissa.c_str(), exponent);
+  }
+  return {buffer, static_cast<std::size_t>(size)};
+}
+
 }  // namespace
 
-std::string_view format_double(double value, char (&buffer)[40]) {
+std::string_view format_double(double value, Digits digits, char (&buffer)[40]) {
+  constexpr double kIntegersToSeventeen = 9e15;
+  constexpr double kIntegersToShortest = 4611686018427387904.0;  // 2^62
   if (std::isinf(value)) {
     return value > 0 ? "inf" : "-inf";
   }
-  if (std::fabs(value) < 1e15 * 9 && value == std::trunc(value)) {
+  const bool shortest = digits == Digits::kShortest;
+  if (std::fabs(value) < (shortest ? kIntegersToShortest : kIntegersToSeventeen) &&
+      value == std::trunc(value)) {
     const auto end =
         std::to_chars(buffer, buffer + sizeof buffer, static_cast<std::int64_t>(value));
     return {buffer, static_cast<std::size_t>(end.ptr - buffer)};
+  }
+  if (shortest && !std::isnan(value)) {
+    return format_shortest(value, buffer);
   }
   const int size = std::snprintf(buffer, sizeof buffer, "%.17g", value);
   return {buffer, static_cast<std::size_t>(size)};
@@ -81,7 +113,7 @@ void RespWriter::null() {
 
 void RespWriter::number(double value) {
   char buffer[40];
-  const std::string_view text = format_double(value, buffer);
+  const std::string_view text = format_double(value, digits_, buffer);
   if (resp3()) {
     line(',', text);
   } else {

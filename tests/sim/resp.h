@@ -10,8 +10,11 @@
 
 namespace belay::sim {
 
-// As servers print a double: all digits, integers without a fraction.
-std::string_view format_double(double value, char (&buffer)[40]);
+// How servers print a double that is no integer: Redis before 7.2 with 17 digits, later ones and
+// Valkey with as few as tell it from its neighbours.
+enum class Digits { kSeventeen, kShortest };
+
+std::string_view format_double(double value, Digits digits, char (&buffer)[40]);
 
 // Takes the first command off `bytes`; its arguments point into them. False if there is no whole
 // one.
@@ -21,7 +24,8 @@ class RespWriter {
  public:
   enum class Protocol { kResp2, kResp3 };
 
-  RespWriter(std::string& out, Protocol protocol) : out_(out), protocol_(protocol) {}
+  RespWriter(std::string& out, Protocol protocol, Digits digits = Digits::kSeventeen)
+      : out_(out), protocol_(protocol), digits_(digits) {}
 
   [[nodiscard]] bool resp3() const { return protocol_ == Protocol::kResp3; }
 
@@ -44,6 +48,7 @@ class RespWriter {
 
   std::string& out_;
   Protocol protocol_;
+  Digits digits_;
 };
 
 }  // namespace belay::sim

@@ -63,6 +63,10 @@ void Server::set_client_commands_allowed(bool allowed) {
   state_->client_commands_allowed = allowed;
 }
 
+void Server::set_number_digits(Digits digits) {
+  state_->digits = digits;
+}
+
 int Server::connect(Push push) {
   const int id = state_->next_id++;
   Session& session = state_->sessions[id];
@@ -86,7 +90,7 @@ std::string Server::execute(int connection, Args argv) {
     return bytes;
   }
   assert(!state_->in_script);
-  RespWriter reply(bytes, RespWriter::Protocol::kResp3);
+  RespWriter reply(bytes, RespWriter::Protocol::kResp3, state_->digits);
   ++state_->commands;
   if (state_->fault) {
     if (const auto error = state_->fault(argv)) {

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/resp.h"
+
 namespace belay::sim {
 
 struct ServerState;
@@ -47,6 +49,7 @@ class Server {
   void set_password(std::string password);
   // CLIENT KILL and CLIENT TRACKING answer NOPERM.
   void set_client_commands_allowed(bool allowed);
+  void set_number_digits(Digits digits);
 
   // Returns the new connection's CLIENT ID. Connections speak RESP3 from the start.
   int connect(Push push);

@@ -447,7 +447,7 @@ bool LuaHost::call(lua_State* lua) {
     return false;
   }
   reply_.clear();
-  RespWriter writer(reply_, RespWriter::Protocol::kResp2);
+  RespWriter writer(reply_, RespWriter::Protocol::kResp2, commands_->number_digits());
   commands_->call(argv_, writer);
   const char* at = reply_.c_str();
   push_resp(lua, at);
@@ -472,8 +472,8 @@ bool LuaHost::read_args(lua_State* lua) {
         break;
       case LUA_TNUMBER: {
         auto& buffer = numbers_[i];
-        argv_[i] =
-            format_double(lua_tonumber(lua, index), *reinterpret_cast<char(*)[40]>(buffer.data()));
+        argv_[i] = format_double(lua_tonumber(lua, index), commands_->number_digits(),
+                                 *reinterpret_cast<char(*)[40]>(buffer.data()));
         break;
       }
       default:

@@ -20,6 +20,8 @@ namespace belay::sim {
 class ScriptCommands {
  public:
   virtual void call(std::span<const std::string_view> argv, RespWriter& reply) = 0;
+  // How numbers of theirs become arguments and texts.
+  [[nodiscard]] virtual Digits number_digits() const = 0;
 
  protected:
   ~ScriptCommands() = default;

@@ -41,6 +41,8 @@ struct ServerState final : ScriptCommands {
   // The command of a script.
   void call(std::span<const std::string_view> argv, RespWriter& reply) override;
 
+  [[nodiscard]] Digits number_digits() const override { return digits; }
+
   [[nodiscard]] std::int64_t time_us() const { return clock ? clock() : fixed_time_us; }
 
   // The value at a key, as it stands now; null where there is none.
@@ -68,6 +70,7 @@ struct ServerState final : ScriptCommands {
   Server::Killed on_killed;
   std::string password;
   bool client_commands_allowed = true;
+  Digits digits = Digits::kSeventeen;
   std::int64_t maxmemory = 0;  // any limit counts as exceeded
 
   Store store;

@@ -27,6 +27,7 @@ constexpr int kStartAttempts = 5;
 constexpr std::chrono::milliseconds kStartLimit(10000);
 constexpr std::chrono::milliseconds kStopLimit(5000);
 constexpr int kExecFailed = 127;
+constexpr const char* kPrograms[] = {"redis-server", "redis-server-6.2", "valkey-server"};
 
 // "" if there is none.
 std::string find_in_path(const std::string& name) {
@@ -78,7 +79,7 @@ int free_port() {
 ServerProcess::ServerProcess(Kind kind, Options options)
     : kind_(kind),
       options_(std::move(options)),
-      program_(find_in_path(kind == Kind::kRedis ? "redis-server" : "valkey-server")) {
+      program_(find_in_path(kPrograms[static_cast<int>(kind)])) {
   std::string pattern = std::filesystem::temp_directory_path().string() + "/belay-server-XXXXXX";
   if (program_.empty() || mkdtemp(pattern.data()) == nullptr) {
     give_up("no server program in PATH, or no temporary directory");

@@ -14,7 +14,7 @@ namespace belay::test {
 
 class ServerProcess {
  public:
-  enum class Kind { kRedis, kValkey };
+  enum class Kind { kRedis, kOldestRedis, kValkey };  // kOldestRedis: 6.2
 
   struct Options {
     std::vector<std::string> args;  // as on the command line: "--maxmemory", "1mb"
