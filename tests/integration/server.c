@@ -219,7 +219,8 @@ static void read_reply(FILE* stream, char* text) {
   }
 }
 
-static const char* ask(const Server* server, const char* first, va_list rest) {
+// As a user with the password s3cret, or the default one where it is NULL.
+static const char* ask(const Server* server, const char* user, const char* first, va_list rest) {
   static char text[kReplySize];
   const char* words[kMaxWords];
   int count = 0;
@@ -231,9 +232,15 @@ static const char* ask(const Server* server, const char* first, va_list rest) {
   CHECK(fd >= 0);
   const struct timeval limit = {.tv_sec = scaled(kLimitMs) / 1000};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  send_words(fd, words, count);
   FILE* stream = fdopen(fd, "r");
   CHECK(stream != NULL);
+  if (user != NULL) {
+    send_words(fd, (const char* const[]){"AUTH", user, "s3cret"}, 3);
+    text[0] = '\0';
+    read_reply(stream, text);
+    CHECK(strcmp(text, "OK") == 0);
+  }
+  send_words(fd, words, count);
   text[0] = '\0';
   read_reply(stream, text);
   fclose(stream);
@@ -243,7 +250,15 @@ static const char* ask(const Server* server, const char* first, va_list rest) {
 const char* server_ask(const Server* server, const char* word, ...) {
   va_list rest;
   va_start(rest, word);
-  const char* reply = ask(server, word, rest);
+  const char* reply = ask(server, NULL, word, rest);
+  va_end(rest);
+  return reply;
+}
+
+const char* server_ask_as(const Server* server, const char* user, const char* word, ...) {
+  va_list rest;
+  va_start(rest, word);
+  const char* reply = ask(server, user, word, rest);
   va_end(rest);
   return reply;
 }
@@ -251,7 +266,7 @@ const char* server_ask(const Server* server, const char* word, ...) {
 void server_tell(const Server* server, const char* word, ...) {
   va_list rest;
   va_start(rest, word);
-  const char* reply = ask(server, word, rest);
+  const char* reply = ask(server, NULL, word, rest);
   va_end(rest);
   if (strcmp(reply, "OK") != 0) {
     FAIL("the server answered %s with '%s'", word, reply);

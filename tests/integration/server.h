@@ -35,6 +35,9 @@ void server_prepare_clock(Server* server);
 // Sends one command (words until NULL) and gives its reply: integers and strings as text, the
 // elements of an array one a line, an error with its leading '-'. Fails the test where none comes.
 const char* server_ask(const Server* server, const char* word, ...) __attribute__((sentinel));
+// The same as a user whose password is s3cret.
+const char* server_ask_as(const Server* server, const char* user, const char* word, ...)
+    __attribute__((sentinel));
 // The same for a reply that is to be OK.
 void server_tell(const Server* server, const char* word, ...) __attribute__((sentinel));
 // Cuts every connection that clients have.

@@ -212,9 +212,9 @@ static void test_cuts(Server* server) {
 }
 
 static void test_rights(Server* server) {
-  server_tell(server, "ACL", "SETUSER", "writer", "reset", "on", ">s3cret", "~belay:*", "&belay:*",
-              "~order", "+subscribe", "+publish", "+time", "+eval", "+evalsha", "+get", "+set",
-              "+incr", NULL);
+  server_tell(server, "ACL", "SETUSER", "writer", "reset", "on", ">s3cret", "~belay:*",
+              "resetchannels", "&belay:*", "~order", "+subscribe", "+publish", "+time", "+eval",
+              "+evalsha", "+get", "+set", "+incr", NULL);
   belay_client* client = CLIENT(.url = server->url, .user = "writer", .password = "s3cret");
   CHECK_STATUS(BELAY_OK, WRITE(client, 7, NULL, "INCR"));
   CHECK_STATUS(BELAY_STALE_FENCE, WRITE(client, 6, NULL, "INCR"));

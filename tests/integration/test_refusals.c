@@ -172,20 +172,11 @@ static const char* const kRights[] = {
     "+setrange",  "+del",     "+exists",       "+pexpire", "+zadd", "+zrem",      "+zrange",
     "+zrevrange", "+zrank",   "+zscore",       "+hget",    "+hset", "+hdel"};
 
-// What lib/scripts/README.md names as enough, by categories.
-static const char* const kDocumentedRights[] = {"~belay:*", "&belay:*", "+@scripting",  "+@read",
-                                                "+@write",  "+@pubsub", "+@connection", "+info",
-                                                "+time",    "+scan"};
-
-static void make_user_with(const Server* server, const char* const* rights, size_t count) {
-  server_tell(server, "ACL", "SETUSER", "least", "reset", "on", ">s3cret", NULL);
-  for (size_t i = 0; i < count; ++i) {
-    server_tell(server, "ACL", "SETUSER", "least", rights[i], NULL);
-  }
-}
-
 static void make_user(const Server* server) {
-  make_user_with(server, kRights, sizeof kRights / sizeof kRights[0]);
+  server_tell(server, "ACL", "SETUSER", "least", "reset", "on", ">s3cret", NULL);
+  for (size_t i = 0; i < sizeof kRights / sizeof kRights[0]; ++i) {
+    server_tell(server, "ACL", "SETUSER", "least", kRights[i], NULL);
+  }
 }
 
 // Waits and handoffs, as two clients of such a user.
@@ -217,16 +208,6 @@ static void use_rights(const char* url) {
 static void test_least_rights(Server* server) {
   make_user(server);
   use_rights(server->url);
-}
-
-static void test_documented_rights(Server* server) {
-  make_user_with(server, kDocumentedRights, sizeof kDocumentedRights / sizeof kDocumentedRights[0]);
-  use_rights(server->url);
-  belay_client* client = CLIENT(.url = server->url, .user = "least", .password = "s3cret");
-  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
-  CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, NULL));
-  CHECK_STATUS(BELAY_OK, belay_list(client, "*", 10, NULL));
-  belay_client_free(client);
 }
 
 static void test_least_rights_after_a_cut(Server* server) {
@@ -460,7 +441,6 @@ const Test refusal_tests[] = {
     {"A client recovers when its password becomes right", test_password_that_is_mended},
     {"A password appears in no message and no log", test_password_never_shows},
     {"A user with the least rights has locks", test_least_rights},
-    {"A user with the rights that the documentation names has locks", test_documented_rights},
     {"A user with the least rights survives a cut", test_least_rights_after_a_cut},
     {"Looking takes three rights more", test_rights_of_a_looker},
     {"A user without rights answers NOT_PERMITTED at once", test_no_rights},

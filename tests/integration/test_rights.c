@@ -1,0 +1,191 @@
+// The rights by category, as lib/scripts/README.md gives them: they suffice for everything that the
+// library does, and not for what harms the others on the server. And what two tenants with a prefix
+// of their own each can do to one another (docs/tenants.md).
+#include <stdio.h>
+#include <string.h>
+
+#include "support.h"
+
+// FUNCTION is there from Redis 7.0 on.
+static const char* const kRights[] = {
+    "+@scripting",    "+@read",    "+@write",    "+@pubsub",     "+@connection",
+    "-@dangerous",    "-function", "-script",    "+info",        "+time",
+    "+scan",          "+select",   "+client|id", "+client|kill", "+client|tracking",
+    "+client|caching"};
+
+static bool has_functions(const Server* server) {
+  return strstr(server_ask(server, "INFO", "server", NULL), "redis_version:6.") == NULL;
+}
+
+static void make_tenant(const Server* server, const char* user, const char* prefix) {
+  const bool functions = has_functions(server);
+  char keys[32];
+  char channels[32];
+  snprintf(keys, sizeof keys, "~%s*", prefix);
+  snprintf(channels, sizeof channels, "&%s*", prefix);
+  server_tell(server, "ACL", "SETUSER", user, "reset", "on", ">s3cret", keys, "resetchannels",
+              channels, NULL);
+  for (size_t i = 0; i < sizeof kRights / sizeof kRights[0]; ++i) {
+    if (functions || strcmp(kRights[i], "-function") != 0) {
+      server_tell(server, "ACL", "SETUSER", user, kRights[i], NULL);
+    }
+  }
+}
+
+static void use_locks(belay_client* one, belay_client* two) {
+  const int64_t hold = GRANTED(ACQUIRE(one, 0, .name = "a", .lease_ms = 60000));
+  CHECK_STATUS(BELAY_OK, belay_verify(one, hold, NULL));
+  CHECK_STATUS(BELAY_OK, belay_extend(one, hold, 70000, NULL));
+  REFUSED(BELAY_TIMEOUT, belay_lock(two, "a", -1, 50, NULL));
+  CHECK_STATUS(BELAY_OK, SUBMIT(two, 1, -1, .name = "a"));
+  EVENTUALLY(waiters_of(one, "a") == 1);
+  CHECK_STATUS(BELAY_OK, belay_release(one, hold));
+  give_back(two, TAKE(two, BELAY_EVENT_ACQUIRED, 1, BELAY_OK));
+  const int64_t broken = GRANTED(belay_lock(one, "a", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_break(two, "a", -1, 0, NULL));
+  EVENTUALLY(belay_hold_state(one, broken) == BELAY_HOLD_LOST);
+  CHECK_STATUS(BELAY_LOST, belay_release(one, broken));
+}
+
+static void use_shared(belay_client* one, belay_client* two) {
+  const int64_t first = GRANTED(ACQUIRE(one, 0, .name = "s", .shared = true));
+  const int64_t second = GRANTED(ACQUIRE(two, 0, .name = "s", .shared = true));
+  CHECK_INT(2, holders_of(one, "s"));
+  CHECK_STATUS(BELAY_OK, belay_verify(two, second, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(one, first));
+  CHECK_STATUS(BELAY_OK, belay_release(two, second));
+}
+
+static void use_permits(belay_client* one, belay_client* two) {
+  const int64_t first =
+      GRANTED(ACQUIRE(one, 0, .name = "p", .primitive = BELAY_SEMAPHORE, .permits = 2, .limit = 3));
+  REFUSED(BELAY_BUSY, ACQUIRE(two, 0, .name = "p", .primitive = BELAY_SEMAPHORE, .permits = 2));
+  CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(two, "p", -1, 4, NULL));
+  CHECK_INT(2, belay_semaphore_available(two, "p", -1, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(one, first));
+}
+
+static void use_latch(belay_client* one, belay_client* two) {
+  CHECK(belay_latch_set(one, "l", -1, 1, 60000, NULL) > 0);
+  CHECK_STATUS(BELAY_OK, SUBMIT(two, 2, -1, .name = "l", .primitive = BELAY_LATCH));
+  CHECK_INT(0, belay_latch_count_down(one, "l", -1, 1, NULL));
+  TAKE(two, BELAY_EVENT_ACQUIRED, 2, BELAY_OK);
+}
+
+static void use_several(belay_client* one, belay_client* two) {
+  belay_request* both = REQUEST(.name = "x");
+  CHECK_STATUS(BELAY_OK, belay_request_add_name(both, "y", -1));
+  const int64_t hold = GRANTED(belay_acquire(one, both, 0, NULL));
+  REFUSED(BELAY_BUSY, belay_lock(two, "y", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(one, hold));
+  belay_request_free(both);
+}
+
+static void look(belay_client* client) {
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, NULL));
+  CHECK_STATUS(BELAY_OK, belay_list(client, "*", 10, NULL));
+}
+
+static void test_enough(Server* server) {
+  make_tenant(server, "app", "belay:");
+  server_tell(server, "ACL", "SETUSER", "app", "~order", NULL);
+  char url[128];
+  snprintf(url, sizeof url, "%s/1", server->url);
+  belay_client* one = CLIENT(.url = url, .user = "app", .password = "s3cret");
+  belay_client* two = CLIENT(.url = url, .user = "app", .password = "s3cret");
+  use_locks(one, two);
+  use_shared(one, two);
+  use_permits(one, two);
+  use_latch(one, two);
+  use_several(one, two);
+  look(one);
+  const char* const words[] = {"INCR"};
+  CHECK_STATUS(BELAY_OK, belay_fenced_write(one, "order", -1, 7, 1, words, NULL, NULL));
+  CHECK_STATUS(BELAY_STALE_FENCE, belay_fenced_write(two, "order", -1, 6, 1, words, NULL, NULL));
+  belay_client_free(one);
+  belay_client_free(two);
+}
+
+// No time is asserted, but the lease is far longer than the test may take.
+static void test_tracking(Server* server) {
+  make_tenant(server, "app", "belay:");
+  belay_client* client = CLIENT(.url = server->url, .user = "app", .password = "s3cret",
+                                .watchdog_lease_ms = 3600 * 1000);
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, 0, .name = "a"));
+  const int64_t hold = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  server_tell(server, "FLUSHALL", NULL);
+  CHECK_INT(hold, TAKE(client, BELAY_EVENT_LOST, 0, BELAY_LOST));
+  belay_client_free(client);
+}
+
+#define IS_REFUSED(...) is_refused(server_ask_as(server, "app", __VA_ARGS__, NULL))
+
+static bool is_refused(const char* reply) {
+  if (strncmp(reply, "-NOPERM", 7) != 0) {
+    printf("the server answered '%s'\n", reply);
+    return false;
+  }
+  return true;
+}
+
+static void test_harm(Server* server) {
+  make_tenant(server, "app", "belay:");
+  server_tell(server, "SET", "theirs", "1", NULL);
+  CHECK(IS_REFUSED("FLUSHALL"));
+  CHECK(IS_REFUSED("FLUSHDB"));
+  CHECK(IS_REFUSED("SWAPDB", "0", "1"));
+  CHECK(IS_REFUSED("KEYS", "*"));
+  CHECK(IS_REFUSED("SCRIPT", "FLUSH"));
+  CHECK(IS_REFUSED("SCRIPT", "KILL"));
+  CHECK(IS_REFUSED("CONFIG", "GET", "*"));
+  CHECK(IS_REFUSED("ACL", "LIST"));
+  CHECK(IS_REFUSED("MONITOR"));
+  CHECK(IS_REFUSED("SHUTDOWN", "NOSAVE"));
+  CHECK(IS_REFUSED("CLIENT", "PAUSE", "1"));
+  CHECK(IS_REFUSED("CLIENT", "LIST"));
+  if (has_functions(server)) {
+    CHECK(IS_REFUSED("FUNCTION", "FLUSH"));
+    CHECK(IS_REFUSED("FUNCTION", "STATS"));
+  }
+  CHECK(IS_REFUSED("EVAL", "return 1", "1", "theirs"));
+  CHECK(strcmp("1", server_ask(server, "GET", "theirs", NULL)) == 0);
+  CHECK(server_ask_as(server, "app", "EVAL", "return redis.call('FLUSHALL')", "0", NULL)[0] == '-');
+  CHECK(strcmp("1", server_ask(server, "GET", "theirs", NULL)) == 0);
+}
+
+// What a prefix keeps from another tenant: keys and channels; and what it does not: their names.
+static void test_tenants(Server* server) {
+  make_tenant(server, "app", "app:");
+  make_tenant(server, "web", "web:");
+  belay_client* app =
+      CLIENT(.url = server->url, .user = "app", .password = "s3cret", .prefix = "app:");
+  belay_client* web =
+      CLIENT(.url = server->url, .user = "web", .password = "s3cret", .prefix = "web:");
+  belay_client* stray =
+      CLIENT(.url = server->url, .user = "app", .password = "s3cret", .prefix = "web:");
+  const int64_t of_app = GRANTED(belay_lock(app, "a", -1, 0, NULL));
+  const int64_t of_web = GRANTED(belay_lock(web, "a", -1, 0, NULL));
+  REFUSED(BELAY_NOT_PERMITTED, belay_lock(stray, "a", -1, 0, NULL));
+  CHECK_STATUS(BELAY_NOT_PERMITTED, belay_break(stray, "a", -1, 0, NULL));
+  CHECK(IS_REFUSED("GET", "web:r:{a}"));
+  CHECK(IS_REFUSED("DEL", "web:r:{a}"));
+  CHECK(IS_REFUSED("PUBLISH", "web:in:x", "forged"));
+  CHECK(IS_REFUSED("SUBSCRIBE", "web:in:x"));
+  CHECK(IS_REFUSED("PSUBSCRIBE", "*"));
+  CHECK_TEXT("web:r:{a}", server_ask_as(server, "app", "SCAN", "0", NULL));
+  CHECK_TEXT("web:in:", server_ask_as(server, "app", "PUBSUB", "CHANNELS", NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(web, of_web));
+  CHECK_STATUS(BELAY_OK, belay_release(app, of_app));
+  belay_client_free(app);
+  belay_client_free(web);
+  belay_client_free(stray);
+}
+
+const Test rights_tests[] = {
+    {"The rights by category are enough for all that a client does", test_enough},
+    {"With the rights by category a wiped server is noticed at once", test_tracking},
+    {"The rights by category harm nobody else on the server", test_harm},
+    {"A tenant reaches no key and no channel of another's prefix", test_tenants},
+    {NULL, NULL},
+};
