@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration host lifetime chaos cli sql docs bench lint
-# asan tsan fuzz. None named: all of them. Beside these, valgrind, which takes a quarter of an hour. Prints a line a suite and at the end
+# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration oldest host lifetime chaos cli sql docs
+# bench lint asan tsan fuzz debian13. None named: all of them. Beside these, valgrind, which takes a quarter of an hour. Prints a line a suite and at the end
 # `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-all=(unit script sim abi integration host lifetime chaos cli sql docs bench lint asan tsan fuzz)
+all=(unit script sim abi integration oldest host lifetime chaos cli sql docs bench lint asan tsan fuzz debian13)
 suites=("${@:-${all[@]}}")
 passed=0
 failed=0
@@ -80,6 +80,19 @@ run_valgrind() {
   [ ! -s "$found.log" ]
 }
 
+# What depends on the system: README's commands, from a bare Debian 13 on, with its compiler and its servers.
+run_debian13() {
+  local log=build/debian-13.suite.log good=0 bad=0 status=0
+  mkdir -p build
+  tools/on-debian.sh 13 bash -c 'tools/demo.sh && tools/test.sh unit script integration cli' >"$log" 2>&1 || status=$?
+  read -r good bad < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
+  if [ "$status" -ne 0 ] || [ "${good:-0}" -eq 0 ]; then
+    cat "$log"
+    [ "${bad:-0}" -gt 0 ] || bad=1
+  fi
+  count debian13 "${good:-0}" "$bad"
+}
+
 # The tests fork while threads run: what the thread sanitizer cannot follow there it must not end.
 export TSAN_OPTIONS="die_after_fork=0 ${TSAN_OPTIONS:-}"
 
@@ -92,8 +105,9 @@ for suite in "${suites[@]}"; do
       if [ -z "${sanitized:-}" ]; then sanitized=1 && run_sanitizers; fi ;;
     integration | cli) # they wait more than they work, each on one server: both at a time
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$" 2; else count "$suite" 0 1; fi ;;
-    unit | script | sim | abi | host | lifetime | chaos | sql | docs | bench)
+    unit | script | sim | abi | oldest | host | lifetime | chaos | sql | docs | bench)
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$" 1; else count "$suite" 0 1; fi ;;
+    debian13) run_debian13 ;;
     valgrind)
       if tools/build.sh release integration; then run_step valgrind run_valgrind; else count valgrind 0 1; fi ;;
     *)
