@@ -2,6 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <iterator>
@@ -18,6 +19,9 @@ constexpr long long kMaxElements = 20'000;  // of a reply, all its arrays togeth
 constexpr int kMaxDepth = 8;
 constexpr std::size_t kMaxReplySize = 8U << 20U;
 constexpr std::size_t kIdleBuffer = 64U << 10U;
+// Anybody may publish messages. Ours have a name and little more.
+constexpr std::size_t kMaxMessage = 8U << 10U;
+constexpr std::size_t kMaxChannel = 1U << 10U;
 
 bool has_elements(int type) {
   return type == REDIS_REPLY_ARRAY || type == REDIS_REPLY_MAP || type == REDIS_REPLY_PUSH ||
@@ -84,6 +88,49 @@ redisReader* new_reader(ReplyReader::Context* context) {
   reader->maxelements = kMaxElements;
   reader->maxbuf = kIdleBuffer;
   return reader;
+}
+
+// How a message begins, as far as has been read of it.
+struct MessageHead {
+  bool is_message = true;
+  bool is_whole = false;
+  std::size_t size = 0;     // of the head
+  std::size_t payload = 0;  // and of what follows
+};
+
+// Takes "$SIZE\r\n" off the front. False: it is something else, or has not all come.
+bool take_size(std::string_view* bytes, std::size_t* size, bool* is_message) {
+  const std::size_t end = bytes->find("\r\n");
+  const std::size_t digits = std::min(bytes->find('\r'), bytes->size());
+  const char* const last = bytes->data() + digits;
+  const bool fine = digits == 0 || (bytes->front() == '$' &&
+                                    std::from_chars(bytes->data() + 1, last, *size).ptr == last);
+  *is_message = *is_message && fine && digits < 20;
+  if (!*is_message || end == std::string_view::npos) {
+    return false;
+  }
+  bytes->remove_prefix(end + 2);
+  return true;
+}
+
+MessageHead read_head(std::string_view bytes) {
+  constexpr std::string_view kBegin = ">3\r\n$7\r\nmessage\r\n";
+  MessageHead head;
+  std::string_view rest = bytes.substr(std::min(bytes.size(), kBegin.size()));
+  head.is_message = kBegin.starts_with(bytes.substr(0, kBegin.size()));
+  std::size_t channel = 0;
+  if (!head.is_message || bytes.size() <= kBegin.size() ||
+      !take_size(&rest, &channel, &head.is_message)) {
+    return head;
+  }
+  head.is_message = channel <= kMaxChannel;
+  if (!head.is_message || rest.size() < channel + 2) {
+    return head;
+  }
+  rest.remove_prefix(channel + 2);
+  head.is_whole = take_size(&rest, &head.payload, &head.is_message);
+  head.size = bytes.size() - rest.size();
+  return head;
 }
 
 std::string error_of(const redisReader& reader) {
@@ -155,14 +202,43 @@ void ReplyReader::reset() {
   redisReaderFree(reader_);
   reader_ = new_reader(&context_);
   unread_ = 0;
+  to_pass_over_ = 0;
+}
+
+std::size_t ReplyReader::take_passed_over() {
+  return std::exchange(passed_over_, 0);
+}
+
+// Where a reply begins: a large message is not kept until all of it has come, as it would cost that
+// much memory, or, beyond what a reply may be, the connection. False: too little has come to know.
+bool ReplyReader::pass_over_large_messages() {
+  while (reader_->ridx == -1 || (reader_->ridx == 0 && reader_->task[0]->type == -1)) {
+    const std::size_t ready = reader_->len - reader_->pos;
+    const MessageHead head = read_head({reader_->buf + reader_->pos, ready});
+    if (!head.is_message || ready == 0) {
+      return true;
+    }
+    if (!head.is_whole || head.payload <= kMaxMessage) {
+      return head.is_whole;
+    }
+    const std::size_t size = head.size + head.payload + 2;
+    reader_->pos += std::min(size, ready);
+    to_pass_over_ = size - std::min(size, ready);
+    unread_ = ready - std::min(size, ready);
+    ++passed_over_;
+  }
+  return true;
 }
 
 std::string ReplyReader::feed(std::string_view bytes, const std::function<bool(Reply)>& on_reply) {
+  const std::size_t passed_over = std::min(to_pass_over_, bytes.size());
+  to_pass_over_ -= passed_over;
+  bytes.remove_prefix(passed_over);
   unread_ += bytes.size();
   if (redisReaderFeed(reader_, bytes.data(), bytes.size()) != REDIS_OK) {
     return error_of(*reader_);
   }
-  while (true) {
+  while (pass_over_large_messages()) {
     void* reply = nullptr;
     if (redisReaderGetReply(reader_, &reply) != REDIS_OK) {
       return error_of(*reader_);
@@ -178,6 +254,7 @@ std::string ReplyReader::feed(std::string_view bytes, const std::function<bool(R
       return "";
     }
   }
+  return "";
 }
 
 }  // namespace belay

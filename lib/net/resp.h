@@ -53,6 +53,9 @@ class ReplyReader {
   // wrong with the bytes, after which the reader cannot go on.
   std::string feed(std::string_view bytes, const std::function<bool(Reply)>& on_reply);
 
+  // How many messages were passed over since the last call, as they are larger than any of ours.
+  std::size_t take_passed_over();
+
   // Forgets everything: for a new connection.
   void reset();
 
@@ -65,7 +68,11 @@ class ReplyReader {
  private:
   Context context_;
   redisReader* reader_;
-  std::size_t unread_ = 0;  // bytes fed since the last whole reply
+  bool pass_over_large_messages();
+
+  std::size_t unread_ = 0;        // bytes fed since the last whole reply
+  std::size_t to_pass_over_ = 0;  // bytes that are still to come
+  std::size_t passed_over_ = 0;   // messages
 };
 
 }  // namespace belay

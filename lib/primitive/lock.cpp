@@ -409,7 +409,8 @@ std::optional<Message> HeldPrimitive::read_message(std::string_view payload) con
     key = fields.rest();
   }
   const std::optional<std::string> name = name_of_key(key);
-  if (!fields.complete() || !sound || kind < 1 || kind > 6 || of < 1 || of > 3 || !name) {
+  sound = sound && name && name->size() <= kMaxNameSize;
+  if (!fields.complete() || !sound || kind < 1 || kind > 6 || of < 1 || of > 3) {
     return std::nullopt;
   }
   message.name = *name;

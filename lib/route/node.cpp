@@ -12,6 +12,7 @@ namespace {
 constexpr Micros kFirstBackoff = 10 * kMillisecond;
 constexpr Micros kLastBackoff = 2 * kSecond;
 constexpr int kBackoffDoublings = 8;  // 10 ms doubled eight times is beyond the last
+constexpr Micros kTellDropped = 60 * kSecond;
 constexpr std::string_view kOldestServer = "6.2";
 constexpr std::size_t kMostOld = 64;        // connections of ours that are remembered, to be killed
 constexpr std::int64_t kLargestPart = 999;  // of a version
@@ -248,6 +249,9 @@ void Node::on_link_bytes(std::string_view bytes, Micros now) {
     const bool live = state_ == State::kGreeting || up();
     return live && (reply.is_push() ? on_push(reply, now) : on_reply(reply, now));
   });
+  if (const std::size_t large = reader_.take_passed_over(); large > 0) {
+    dropped_messages(large, now);
+  }
   if (!wrong.empty() && (state_ == State::kGreeting || up())) {
     fail({BELAY_UNAVAILABLE, display() + " sent what is not the Redis protocol: " + wrong}, now);
   }
@@ -267,6 +271,18 @@ bool Node::on_push(Reply push, Micros now) {
     on_invalidated(push.at(1), now);
   }
   return state_ == State::kGreeting || up();
+}
+
+void Node::dropped_messages(std::size_t count, Micros now) {
+  dropped_ += count;
+  if (now < tell_dropped_at_ || !log_.enabled(BELAY_LOG_WARNING)) {
+    return;
+  }
+  tell_dropped_at_ = now + kTellDropped;
+  log_.write(BELAY_LOG_WARNING,
+             "dropped " + std::to_string(std::exchange(dropped_, 0)) +
+                 " messages in this client's inbox on " + display() +
+                 " that no script of Belay sent: somebody else may publish there");
 }
 
 void Node::on_invalidated(Reply keys, Micros now) {

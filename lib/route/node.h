@@ -81,6 +81,9 @@ class Node {
   // What a round trip takes at least. Only while up.
   [[nodiscard]] Micros distance() const { return round_trips_.least(); }
 
+  // So many messages came that no script sent: tells of them now and then.
+  void dropped_messages(std::size_t count, Micros now);
+
   // Why it is not up; OK while it is, or while nothing has failed yet.
   [[nodiscard]] const Status& trouble() const { return trouble_; }
 
@@ -153,6 +156,8 @@ class Node {
   Status trouble_;
   bool ghosts_ = false;
   bool tracking_ = false;
+  std::size_t dropped_ = 0;  // messages that nobody was told of yet
+  Micros tell_dropped_at_ = 0;
   std::int64_t connection_id_ = 0;  // CLIENT ID, 0 = not known
   std::deque<Connection> old_;      // that may still be alive on their servers
   std::string run_id_;              // of the server

@@ -69,6 +69,46 @@ TEST_F(Resp, EndsWhereItIsNestedWithoutEnd) {
   EXPECT_EQ(feed(deep), "a reply has too many elements or levels");
 }
 
+std::string message(std::size_t size) {
+  const std::string text(size, 'x');
+  return ">3\r\n$7\r\nmessage\r\n$5\r\ninbox\r\n$" + std::to_string(size) + "\r\n" + text + "\r\n";
+}
+
+// Whoever publishes them must not cost us the connection, nor the memory.
+TEST_F(Resp, PassesOverMessagesThatAreLargerThanAnyOfOurs) {
+  for (const std::size_t size : {std::size_t{8193}, std::size_t{9U << 20U}}) {
+    const std::string bytes = "+a\r\n" + message(size) + message(size) + "+b\r\n";
+    for (const std::size_t part :
+         {std::size_t{1}, std::size_t{7}, std::size_t{4096}, bytes.size()}) {
+      if (part < 4096 && size > 10'000) {
+        continue;
+      }
+      texts_.clear();
+      for (std::size_t at = 0; at < bytes.size(); at += part) {
+        ASSERT_EQ(feed(std::string_view(bytes).substr(at, part)), "");
+      }
+      EXPECT_EQ(texts_, (std::vector<std::string>{"a", "b"})) << size << " " << part;
+      EXPECT_EQ(reader_.take_passed_over(), 2U);
+    }
+  }
+}
+
+TEST_F(Resp, KeepsMessagesThatMayBeOursAndOtherPushes) {
+  EXPECT_EQ(feed(message(8192)), "");
+  EXPECT_EQ(feed(message(0)), "");
+  EXPECT_EQ(feed(">2\r\n$10\r\ninvalidate\r\n_\r\n"), "");
+  EXPECT_EQ(feed(">3\r\n$9\r\nsubscribe\r\n$5\r\ninbox\r\n:1\r\n"), "");
+  EXPECT_EQ(texts_.size(), 4U);
+  EXPECT_EQ(reader_.take_passed_over(), 0U);
+}
+
+TEST_F(Resp, ForgetsWhatItWasPassingOverOnANewConnection) {
+  EXPECT_EQ(feed(message(100'000).substr(0, 5000)), "");
+  reader_.reset();
+  EXPECT_EQ(feed("+a\r\n"), "");
+  EXPECT_EQ(texts_, std::vector<std::string>{"a"});
+}
+
 TEST_F(Resp, MayBeNestedALittle) {
   EXPECT_EQ(feed("*1\r\n*1\r\n*1\r\n%1\r\n+a\r\n*1\r\n:1\r\n"), "");
   EXPECT_EQ(texts_.size(), 1U);
