@@ -57,6 +57,7 @@ struct Leaving {
   bool lost = false;   // somebody was told that it is lost
   bool plain = false;  // as far as is known, nobody else has to do with it
   bool answered = false;
+  bool stray = false;        // only a message has told of it: asked once
   bool looks_after = false;  // it handed the lock on: asks again in case that grant lapses unused
   bool parting = false;      // as the client ends, others have been told to
 };
@@ -84,7 +85,8 @@ struct Claim {
   bool may_stand =
       false;  // an ask was cut off, or its grant came too late: the server may hold it for us
   Micros ask_at = kNever;   // when to ask again
-  Micros poll_at = kNever;  // when to at the latest, if it is queued
+  Micros poll_at = kNever;  // when to at the latest, whatever messages say
+  Micros answered_at = 0;   // server time of the latest answer that it has to wait
   Micros not_after = 0;     // server time, of the latest ask
   Micros matters_until =
       0;  // local time at which a grant by an ask that was never answered has lapsed
@@ -116,6 +118,7 @@ struct Claim {
   bool renew_due = false;
   bool renew_alone = false;  // a batch failed: whose fault it was shows only one by one
   bool others_wait = false;  // clients, not local owners
+  std::string broken_by;     // as a message says, until the server has been asked
   Micros delay_until = 0;  // until when nobody else is to get it, as a hold of this epoch was lost
   std::string share_with;  // the group that whoever holds it is content to share it with by now
 

@@ -46,6 +46,8 @@ void Engine::start_claim(Claim& claim, Micros now) {
   claim.ask_out = false;
   claim.may_stand = false;
   claim.ask_at = kNever;
+  claim.poll_at = now + kFallbackPoll;
+  claim.answered_at = 0;
   claim.not_after = 0;
   claim.matters_until = 0;
   claim.suspect_until = 0;
@@ -234,6 +236,7 @@ void Engine::on_acquire_error(Claim& claim, std::string_view words, Micros now) 
   }
   if (error.remedy != Remedy::kGiveUp) {
     claim.ask_at = now + kRetryPause;
+    claim.poll_at = claim.ask_at;
     return;
   }
   refuse(claim, claim.refusal, now);
@@ -311,6 +314,7 @@ Micros Engine::fallback_poll(std::int64_t position) {
 
 // Rule 18: only the next in line looks when the lease ends; where nobody is in line, all do.
 void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
+  claim.answered_at = answer.server_time;
   claim.ticket = answer.ticket;
   claim.generation = answer.generation;
   claim.known_to = claim.asked_to;
@@ -353,10 +357,12 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
     return;
   }
   if (claim.state == ClaimState::kHeld) {
-    if (claim.fence != grant.fence) {
-      lose_claim(claim, "the server granted it anew", now);
-    } else if (grant.confirmed) {
+    if (claim.fence == grant.fence && grant.confirmed) {
       vouch(claim, grant.deadline, grant.lease, now);
+    } else if (grant.confirmed) {
+      lose_claim(claim, "the server granted it anew", now);
+    } else if (claim.fence != grant.fence) {
+      want_renewal(claim);
     }
     return;
   }
@@ -384,6 +390,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   claim.renew_out = false;
   claim.look_at = watchable(claim) ? now + kWatchAfter : kNever;
   claim.others_wait = grant.others_wait;
+  claim.broken_by.clear();
   claim.others_since = now;
   claim.heard_at = now;
   claim.handoffs = 0;
@@ -686,6 +693,10 @@ void Engine::on_leave_error(Claim& claim, Leaving& leaving, std::string_view wor
   const ServerError error = classify_error(words);
   if (error.remedy == Remedy::kAskAgain) {
     send_leave(claim, leaving, now);
+    return;
+  }
+  if (leaving.stray) {
+    claim.leaving.erase(leaving_of(claim, leaving.epoch));
     return;
   }
   leaving.again_at = now + (error.remedy == Remedy::kGiveUp ? kRefusedPause : kRetryPause);

@@ -10,9 +10,10 @@ namespace belay {
 namespace {
 
 constexpr Micros kCloseBound = 2 * kSecond;
-// With so many commands out, a message about a name that we have no claim on is not answered with
-// a leave: its grant lapses by itself, and a server could send any number of them.
-constexpr std::size_t kMostFlightsForMessages = 10'000;
+// So many messages about epochs that are over make us leave these, in that time: anybody who may
+// publish could send any number, and what stands there lapses by itself.
+constexpr int kMostStrays = 256;
+constexpr Micros kStrayWindow = 5 * kSecond;
 
 std::int32_t event_kind(const Pending& pending) {
   switch (pending.kind) {
@@ -623,32 +624,70 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
   finish(now);
 }
 
-bool Engine::may_be_for_us(const Message& message) const {
-  const bool was_ours = message.epoch >= 1 && message.epoch <= last_epoch_;
-  return was_ours &&
-         (flights_.size() < kMostFlightsForMessages || standing_claim(message) != nullptr);
+// Whether a message about an epoch that is over may make us leave it. One that stands for another
+// name or kind may not: its leave would free it. Nor one that is newer than what stands for this
+// name: its leave would take that out of the queue.
+bool Engine::admit_stray(const Claim* claim, const Message& message, Micros now) {
+  const bool newer =
+      claim != nullptr && claim->state != ClaimState::kIdle && message.epoch > claim->epoch;
+  if (message.epoch < 1 || message.epoch > last_epoch_ || epochs_.contains(message.epoch) ||
+      newer) {
+    return false;
+  }
+  if (now - strays_since_ >= kStrayWindow) {
+    strays_since_ = now;
+    strays_ = 0;
+  }
+  return ++strays_ <= kMostStrays;
 }
 
+// Rule 12: a message about an epoch that is over. False: it is none for us, or one too many.
+bool Engine::on_stray(const Message& message, Micros now) {
+  if (message.kind == MessageKind::kPassed) {
+    return true;  // nothing of it is left there
+  }
+  const Primitive& primitive = *primitives_[static_cast<std::size_t>(message.of) - 1];
+  const auto known = claims_.find(table_key(message.of, message.name));
+  Claim* claim = known == claims_.end() ? nullptr : known->second.get();
+  if (message.kind == MessageKind::kSettled) {
+    if (claim != nullptr) {
+      on_settled(*claim, message.epoch, now);
+      settle(*claim, now);
+    }
+    return true;
+  }
+  const bool leaves = claim != nullptr && leaving_of(*claim, message.epoch) != claim->leaving.end();
+  if (!leaves && !admit_stray(claim, message, now)) {
+    return false;
+  }
+  if (claim == nullptr) {
+    claim = primitive.claims_apart() ? &new_claim(primitive, message.name)
+                                     : &claim_of(primitive, message.name);
+  }
+  Leaving leaving;
+  leaving.epoch = message.epoch;
+  leaving.matters_until = now + config_.watchdog_lease;
+  leaving.stray = true;
+  // A holder who released it has said so before: whoever is taken for one has lost it.
+  leaving.lost = message.kind != MessageKind::kGrant;
+  leave(*claim, leaving, now);
+  settle(*claim, now);
+  return true;
+}
+
+// About the epoch that stands. Grants and that a latch has passed are the server's word; anybody
+// may have sent the others: they make us ask, or say when to.
 void Engine::on_message(Claim& claim, const Message& message, Micros now) {
-  const bool current = claim.state != ClaimState::kIdle && claim.epoch == message.epoch;
   if (message.kind == MessageKind::kSettled) {
     on_settled(claim, message.epoch, now);
   } else if (message.kind == MessageKind::kPassed) {
-    if (current) {  // else nothing of it is left there
-      on_passed(claim, message, now);
-    }
-  } else if (!current) {
-    Leaving leaving;
-    leaving.epoch = message.epoch;
-    leaving.matters_until = now + config_.watchdog_lease;
-    // A holder who released it has said so before: whoever is taken for one has lost it.
-    leaving.lost = message.kind != MessageKind::kGrant;
-    leave(claim, leaving, now);
+    on_passed(claim, message, now);
   } else if (message.kind == MessageKind::kGrant) {
     const Micros lease = message.grant_lease;
-    // Rule 4. Without a bound the message vouches for nothing: a deadline in the past makes us ask.
+    // Rule 4. Without a bound the message vouches for nothing, nor does one that the server has
+    // answered after: a deadline in the past makes us ask.
     const Micros deadline =
-        claim.node->clock().known(now)
+        claim.node->clock().known(now) && message.server_time >= claim.answered_at
             ? message.server_time + lease - claim.node->clock().bound(now) - lease_margin(lease)
             : 0;
     on_grant(claim,
@@ -662,24 +701,28 @@ void Engine::on_message(Claim& claim, const Message& message, Micros now) {
   } else if (message.kind == MessageKind::kWaits && claim.state == ClaimState::kHeld) {
     others_are_waiting(claim, now);
   } else if (message.kind == MessageKind::kBroken && claim.state == ClaimState::kHeld) {
-    lose_claim(claim, "it was broken by " + message.by, now);
+    // A renewal that is out was executed after the break, and will tell.
+    claim.broken_by = message.by;
+    want_renewal(claim);
   }
 }
 
 void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   const std::optional<Message> message = names_.read_message(payload);
   if (!message || static_cast<std::size_t>(message->of) > primitives_.size()) {
+    node.dropped_messages(1, now);
     return;
   }
   advance(now);
-  node.saw_time(message->server_time, 0, now);
-  if (!may_be_for_us(*message)) {
-    finish(now);
-    return;
+  if (message->kind == MessageKind::kGrant || message->kind == MessageKind::kPassed) {
+    node.saw_time(message->server_time, 0, now);
   }
-  Claim& claim = claim_of(*message);
-  on_message(claim, *message, now);
-  settle(claim, now);
+  if (Claim* claim = standing_claim(*message); claim != nullptr) {
+    on_message(*claim, *message, now);
+    settle(*claim, now);
+  } else if (!on_stray(*message, now)) {
+    node.dropped_messages(1, now);
+  }
   finish(now);
 }
 
@@ -791,6 +834,7 @@ void Engine::reset_claim(Claim& claim, Micros now) {
         std::max(claim.lapses_at, if_it_arrives_late(claim.renewing, claim.renewed_at));
   }
   claim.renew_at = kNever;
+  std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.stray; });
   for (Leaving& leaving : claim.leaving) {
     leaving.in_flight = false;
     leaving.again_at = leaving.looks_after ? leaving.again_at : kNever;
@@ -883,15 +927,6 @@ Claim* Engine::standing_claim(const Message& message) const {
   const bool known = found != epochs_.end() && found->second->resource.name == message.name &&
                      found->second->primitive->kind() == message.of;
   return known ? found->second : nullptr;
-}
-
-Claim& Engine::claim_of(const Message& message) {
-  if (Claim* standing = standing_claim(message); standing != nullptr) {
-    return *standing;
-  }
-  const Primitive& primitive = *primitives_[static_cast<std::size_t>(message.of) - 1];
-  return primitive.claims_apart() ? new_claim(primitive, message.name)
-                                  : claim_of(primitive, message.name);
 }
 
 // Brings a claim in line with who wants it, forgets it if nobody does, and sets its timer

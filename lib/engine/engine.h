@@ -141,11 +141,11 @@ class Engine final : public NodeEvents {
   Status unavailable(const Node& node, const std::string& what) const;
   Claim& claim_of(const Primitive& primitive, std::string_view name);
   Claim* standing_claim(const Message& message) const;
-  Claim& claim_of(const Message& message);
   Claim& new_claim(const Primitive& primitive, std::string_view name);
   Claim& add_claim(const Primitive& primitive, std::string_view name, std::string key);
   void settle(Claim& claim, Micros now);
-  bool may_be_for_us(const Message& message) const;
+  bool admit_stray(const Claim* claim, const Message& message, Micros now);
+  bool on_stray(const Message& message, Micros now);
   void on_message(Claim& claim, const Message& message, Micros now);
   std::vector<Claim*> claims_on(const Node& node) const;
   void send_leaves(Claim& claim, Micros now);
@@ -306,6 +306,8 @@ class Engine final : public NodeEvents {
   std::vector<std::int64_t> leads_due_;
   std::size_t parts_pending_ = 0;
   std::int64_t last_part_ = 0;
+  Micros strays_since_ = 0;
+  int strays_ = 0;  // messages about epochs that are over, since then
   std::int64_t last_epoch_ = 0;
   std::int64_t last_hold_ = 0;
   std::int64_t last_claim_ = 0;

@@ -228,9 +228,13 @@ void Engine::on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micro
     return;
   }
   if (answer.code != RenewCode::kOk) {
-    lose_claim(claim, "the server does not know it any more", now);
+    lose_claim(claim,
+               claim.broken_by.empty() ? "the server does not know it any more"
+                                       : "it was broken by " + claim.broken_by,
+               now);
     return;
   }
+  claim.broken_by.clear();
   claim.refusal = Status();
   claim.last_fence = std::max(claim.last_fence, answer.last_fence);
   saw_fence(claim.resource.slot, claim.last_fence);

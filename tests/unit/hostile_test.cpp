@@ -1,62 +1,259 @@
-// The engine and its node against a server that wishes them ill, where only a bound helps.
+// The engine and its node against a server, or a neighbour who may publish, that wishes them ill:
+// where only a bound helps, or a question.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "base/packing.h"
 #include "primitive/keys.h"
+#include "primitive/mac.h"
 #include "unit/greeted.h"
 
 namespace belay {
 namespace {
 
-class HostileServer : public Greeted {
+constexpr Micros kServerNow = 100 * kSecond;
+constexpr Micros kGrantLease = 200 * kMillisecond;
+
+class Hostile : public Greeted {
  protected:
   void acquire(const std::string& name) {
     AcquireRequest request;
     request.primitive = &lock_;
     request.name = name;
+    request.notify = true;
     ASSERT_TRUE(engine_.acquire(++tag_, request, kNever, now_).ok());
   }
 
-  // That somebody waits for `name`, to that claim of ours.
-  void tell(const std::string& name, std::int64_t epoch) {
-    const std::string payload = Packer()
-                                    .u8(3)
-                                    .u8(1)
-                                    .number(epoch)
-                                    .number(100 * kSecond)
-                                    .bytes(key_of("belay:", 'r', name))
-                                    .take();
+  void publish(const std::string& payload) {
     answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) + bulk(payload));
+  }
+
+  // What anybody can make.
+  static std::string forged(MessageKind kind, std::int64_t epoch, const std::string& fields = "",
+                            const std::string& name = "a", Micros ts = kServerNow) {
+    return Packer()
+        .u8(static_cast<std::uint64_t>(kind))
+        .u8(1)
+        .number(epoch)
+        .number(ts)
+        .bytes(fields)
+        .bytes(key_of("belay:", 'r', name))
+        .take();
+  }
+
+  // A grant of "a" as a script makes it.
+  [[nodiscard]] std::string grant(std::int64_t epoch, std::int64_t fence,
+                                  Micros ts = kServerNow) const {
+    const std::string head = Packer()
+                                 .u8(1)
+                                 .u8(1)
+                                 .number(epoch)
+                                 .number(ts)
+                                 .number(fence)
+                                 .number(fence + 8)
+                                 .number(kGrantLease)
+                                 .u8(0)
+                                 .take();
+    const std::string key = key_of("belay:", 'r', "a");
+    return head + mac_of(me_, epoch, head + key) + key;
+  }
+
+  static std::string broken() {
+    const std::string key = key_of("belay:", 'r', "a");
+    return Packer().u8(4).u8(1).number(1).number(kServerNow).u16(key.size()).bytes(key).take() +
+           "17 host somebody";
+  }
+
+  void answer_queued(Micros ts = kServerNow) {
+    answer(bulk(Packer()
+                    .u8(2)
+                    .number(ts)
+                    .number(0)
+                    .number(30 * kSecond)
+                    .number(ts)
+                    .number(0)
+                    .number(0)
+                    .take()));
+  }
+
+  void answer_granted(std::int64_t fence) {
+    answer(bulk(
+        Packer().u8(1).number(kServerNow).number(fence).number(fence + 8).u8(0).number(1).take()));
+  }
+
+  // And to what follows it, so that the record is watched.
+  void answer_renewal(std::uint64_t code) {
+    answer(bulk(Packer().number(kServerNow).u8(code).number(58).u8(0).take()));
+    answer("+OK\r\n:1\r\n");
+  }
+
+  // Lives through an epoch: it is over then.
+  void spend_an_epoch() {
+    acquire("z");
+    answer_granted(40);
+    ASSERT_TRUE(engine_.release(++tag_, events_.events.back().hold, now_).ok());
+    answer(bulk(Packer().u8(1).number(kServerNow).number(0).take()));
+    events_.events.clear();
+    sent();
+  }
+
+  // How many scripts were called since the last time.
+  std::size_t sent() {
+    const auto count = std::count_if(
+        link_.sent.begin(), link_.sent.end(),
+        [](const std::string& bytes) { return bytes.find("EVAL") != std::string::npos; });
+    link_.sent.clear();
+    return static_cast<std::size_t>(count);
   }
 
   std::int64_t tag_ = 0;
 };
 
-TEST_F(HostileServer, MakesUsLeaveNoClaimThatWeNeverMade) {
-  ASSERT_TRUE(node_.up());
+TEST_F(Hostile, MessagesMakeUsLeaveNoClaimThatWeNeverMadeOrThatStands) {
+  spend_an_epoch();
   acquire("a");
-  const std::size_t before = link_.sent.size();
-  tell("b", 2);
-  tell("b", 0);
-  tell("b", -1);
-  EXPECT_EQ(link_.sent.size(), before);
-  tell("b", 1);
-  EXPECT_EQ(link_.sent.size(), before + 1);
+  sent();
+  for (const std::int64_t epoch : {2, 3, 0, -1}) {
+    publish(forged(MessageKind::kWaits, epoch, "", "b"));
+  }
+  EXPECT_EQ(sent(), 0U);
+  publish(forged(MessageKind::kWaits, 1, "", "b"));
+  EXPECT_EQ(sent(), 1U);
 }
 
-// Each would be remembered until it is answered.
-TEST_F(HostileServer, MakesUsRememberNoMoreDeadClaimsThanWeMust) {
+// A leave takes what is older than it out of the queue as well.
+TEST_F(Hostile, MessagesTakeNobodyOutOfAQueue) {
   acquire("a");
-  const std::size_t before = link_.sent.size();
+  answer_queued();
+  acquire("b");
+  answer_queued();
+  sent();
+  publish(forged(MessageKind::kWaits, 2, "", "a"));
+  publish(forged(MessageKind::kNext, 2, Packer().number(0).take(), "a"));
+  EXPECT_EQ(sent(), 0U);
+}
+
+// Each would be asked about, and remembered until it is answered.
+TEST_F(Hostile, MessagesMakeUsLeaveNoMoreDeadClaimsThanABound) {
+  spend_an_epoch();
   for (int i = 0; i < 50'000; ++i) {
-    tell("name " + std::to_string(i), 1);
+    publish(forged(MessageKind::kWaits, 1, "", "name " + std::to_string(i)));
   }
-  EXPECT_GE(link_.sent.size(), before + 1000);
-  EXPECT_LE(link_.sent.size(), before + 10'000);
+  const std::size_t leaves = sent();
+  EXPECT_GE(leaves, 100U);
+  EXPECT_LE(leaves, 256U);
+  for (std::size_t i = 0; i < leaves; ++i) {
+    answer("-LOADING Redis is loading the dataset in memory\r\n");
+  }
+  EXPECT_EQ(sent(), 0U);
+  now_ += kSecond;
+  engine_.on_timer(now_);
+  EXPECT_EQ(sent(), 0U);
   EXPECT_TRUE(node_.up());
+}
+
+TEST_F(Hostile, NamesThatAreTooLongAreNone) {
+  spend_an_epoch();
+  publish(forged(MessageKind::kWaits, 1, "", std::string(1024, 'b')));
+  EXPECT_EQ(sent(), 1U);
+  publish(forged(MessageKind::kWaits, 1, "", std::string(1025, 'b')));
+  EXPECT_EQ(sent(), 0U);
+}
+
+TEST_F(Hostile, AGrantIsBelievedFromAScriptAlone) {
+  acquire("a");
+  answer_queued();
+  std::string wrong = grant(1, 50);
+  wrong[20] = static_cast<char>(wrong[20] ^ 1);
+  publish(wrong);
+  publish(forged(MessageKind::kGrant, 1,
+                 Packer().number(50).number(58).number(kGrantLease).u8(0).take()));
+  EXPECT_TRUE(events_.events.empty());
+  publish(grant(1, 50));
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].fence, 50);
+}
+
+// The server has said since that it is another's: after a break, say.
+TEST_F(Hostile, AGrantThatIsSentAgainAfterAnAnswerIsAskedAbout) {
+  acquire("a");
+  answer_queued();
+  sent();
+  publish(grant(1, 50, kServerNow - 1));
+  EXPECT_TRUE(events_.events.empty());
+  EXPECT_EQ(sent(), 1U);
+  publish(grant(1, 50, kServerNow - 1));
+  EXPECT_EQ(sent(), 0U);
+}
+
+TEST_F(Hostile, AHolderAsksOnceWhetherItWasBrokenAndBelievesTheAnswer) {
+  acquire("a");
+  answer_granted(50);
+  sent();
+  publish(broken());
+  publish(broken());
+  EXPECT_EQ(sent(), 1U);
+  EXPECT_EQ(events_.events.size(), 1U);
+  answer_renewal(1);
+  EXPECT_EQ(events_.events.size(), 1U);
+  publish(broken());
+  EXPECT_EQ(sent(), 1U);
+  answer_renewal(2);
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_LOST);
+  EXPECT_NE(events_.events[1].status.message.find("broken by 17 host somebody"), std::string::npos);
+}
+
+TEST_F(Hostile, AHolderAsksOnceWhetherItWasGrantedAnew) {
+  acquire("a");
+  answer_granted(50);
+  sent();
+  publish(grant(1, 50));
+  EXPECT_EQ(sent(), 0U);
+  publish(grant(1, 77));
+  publish(grant(1, 78));
+  EXPECT_EQ(sent(), 1U);
+  EXPECT_EQ(events_.events.size(), 1U);
+  answer_renewal(1);
+  EXPECT_EQ(events_.events.size(), 1U);
+}
+
+// Neither what says when to look, nor that somebody has.
+TEST_F(Hostile, MessagesPutOffNoPoll) {
+  acquire("a");
+  answer_queued();
+  sent();
+  const Micros end = now_ + 6 * kSecond;
+  while (now_ <= end) {
+    now_ += 100 * kMillisecond;
+    engine_.on_timer(now_);
+    publish(forged(MessageKind::kNext, 1, Packer().number(kMaxId).take()));
+    publish(forged(MessageKind::kSettled, 1));
+    publish(forged(MessageKind::kWaits, 1));
+  }
+  EXPECT_EQ(sent(), 1U);
+}
+
+TEST_F(Hostile, MessagesPutOffNoRetry) {
+  acquire("a");
+  answer("-LOADING Redis is loading the dataset in memory\r\n");
+  sent();
+  publish(forged(MessageKind::kNext, 1, Packer().number(kSecond).take()));
+  now_ += 60 * kMillisecond;
+  engine_.on_timer(now_);
+  EXPECT_EQ(sent(), 1U);
+}
+
+// They would make each ask wait for the clock.
+TEST_F(Hostile, MessagesThatAnybodyCanMakeSayNothingOfTheClock) {
+  acquire("a");
+  answer_queued();
+  sent();
+  publish(forged(MessageKind::kNext, 1, Packer().number(0).take(), "a", 2 * kServerNow));
+  EXPECT_TRUE(node_.clock().known(now_));
 }
 
 }  // namespace
