@@ -132,6 +132,21 @@ MUTATIONS = [
     Mutation("a-downgrade-keeps-the-latest-fence", "lib/engine/renewal.cpp",
              "args.fence_of_group = claim.next_fence - 1;",
              "args.fence_of_group = OFF(\"a-downgrade-keeps-the-latest-fence\") ? claim.fence : claim.next_fence - 1;"),
+    Mutation("a-grant-has-a-mac", "lib/primitive/lock.cpp",
+             "return fields->complete() && mac ==",
+             "return fields->complete() && OFF(\"a-grant-has-a-mac\") ? true : mac =="),
+    Mutation("a-break-is-asked-about", "lib/engine/engine.cpp",
+             "    claim.broken_by = message.by;\n    want_renewal(claim);",
+             "    claim.broken_by = message.by;\n"
+             "    if (OFF(\"a-break-is-asked-about\")) {\n      lose_claim(claim, \"it was broken\", now);\n    } else {\n"
+             "      want_renewal(claim);\n    }"),
+    Mutation("a-grant-while-held-is-asked-about", "lib/engine/claims.cpp",
+             "    } else if (grant.confirmed) {\n      lose_claim(",
+             "    } else if (grant.confirmed || (OFF(\"a-grant-while-held-is-asked-about\") && claim.fence != grant.fence)) {\n"
+             "      lose_claim("),
+    Mutation("a-stray-leaves-nothing-that-stands", "lib/engine/engine.cpp",
+             "epochs_.contains(message.epoch) ||\n      newer) {",
+             "(epochs_.contains(message.epoch) &&\n       !OFF(\"a-stray-leaves-nothing-that-stands\")) ||\n      newer) {"),
     Mutation("lost-cancel", "lib/engine/engine.cpp",
              "  if (!has_effect(pending)) {\n    Claim* claim",
              "  if (!has_effect(pending) && !OFF(\"lost-cancel\")) {\n    Claim* claim"),

@@ -30,6 +30,7 @@ class Planner {
     plan.limits = on(50);
     plan.writes = on(25);
     plan.faults.clock_slips = on(30);
+    plan.forged = on(20);
     return plan;
   }
 
@@ -163,6 +164,7 @@ class Planner {
     plan.hold = {kMillisecond, 3 * kSecond};
     plan.longest_hold = 5 * kSecond;
     plan.between_faults = {100 * kMillisecond, 20 * kSecond};
+    plan.between_forged = {kMillisecond, kSecond};
     plan.pause = {kMillisecond, 5 * kSecond};
     plan.drain_at = plan.start_at + span(kSecond, 4 * kSecond);
     if (on(20)) {

@@ -38,12 +38,14 @@ struct Plan {
   bool distant = false;  // round trips of up to half the request timeout, pauses of up to all of it
   bool rows = false;     // several waiters in a row are stopped when a holder lets go and ends
   bool haunted = false;  // acquires are often cut off on their way, given up, and arrive late
+  bool forged = false;   // somebody publishes messages
   Range think{200, 100 * kMillisecond};
   Range hold{200, 100 * kMillisecond};
   Micros longest_hold = 2 * kSecond;
   Micros longest_wait = 800 * kMillisecond;   // that has a limit
   Micros longest_stop = 1500 * kMillisecond;  // of the server
   Range between_faults{kMillisecond, 800 * kMillisecond};
+  Range between_forged{kMillisecond, 30 * kMillisecond};
   Range pause{kMillisecond, 2500 * kMillisecond};
   Micros start_at = 0;
   Micros calm_at = 0;   // no more faults

@@ -11,8 +11,7 @@ constexpr Micros kRememberRequests = 60 * kSecond;
 constexpr std::string_view kIdPrefix = "sim-process-";
 
 Identity identity_of(int number) {
-  std::string id = std::string(kIdPrefix) + std::to_string(number);
-  id.resize(22, '.');
+  const std::string id = client_of(number);
   return {id, "belay:", std::to_string(100 + number) + " simhost process", "secret of " + id};
 }
 
@@ -44,6 +43,12 @@ std::unique_ptr<Router> router_to(Node& node, bool slots_apart) {
 }
 
 }  // namespace
+
+std::string client_of(int number) {
+  std::string id = std::string(kIdPrefix) + std::to_string(number);
+  id.resize(22, '.');
+  return id;
+}
 
 int process_of(std::string_view client) {
   return std::atoi(std::string(client.substr(kIdPrefix.size())).c_str());

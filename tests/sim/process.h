@@ -19,7 +19,8 @@
 
 namespace belay::sim {
 
-// The number in a client's id.
+// The id of a process's client, and the number in it.
+std::string client_of(int number);
 int process_of(std::string_view client);
 
 class Process final : public EngineEvents {

@@ -12,6 +12,7 @@
 #include "route/slot.h"
 #include "sim/checks.h"
 #include "sim/custody.h"
+#include "sim/forger.h"
 #include "sim/limits.h"
 #include "sim/plan.h"
 #include "sim/process.h"
@@ -143,6 +144,13 @@ class Schedule {
     for (Micros at = plan_.start_at + in(plan_.between_faults); at < plan_.calm_at;
          at += in(plan_.between_faults)) {
       world_.at(at, [this] { fault(); });
+    }
+    if (plan_.forged) {
+      std::vector<std::string> names = names_;
+      names.emplace_back(kLatch);
+      forger_ = std::make_unique<Forger>(world_, std::move(names), !plan_.steady);
+      world_.set_listener([this](std::string_view push) { forger_->overhear(push); });
+      world_.at(plan_.start_at, [this] { forge(); });
     }
     world_.at(plan_.calm_at, [this] {
       world_.trace("--- faults are over");
@@ -679,6 +687,16 @@ class Schedule {
     }
   }
 
+  void forge() {
+    if (calm_) {
+      return;
+    }
+    if (world_.decide()) {
+      forger_->forge(static_cast<std::int64_t>(processes_.size()));
+    }
+    world_.at(world_.now() + in(plan_.between_forged), [this] { forge(); });
+  }
+
   void cut_somebody() {
     if (Process* process = anybody(); process != nullptr) {
       service_.cut();
@@ -871,6 +889,7 @@ class Schedule {
   Rounds rounds_;
   Writes writes_;
   Service service_;
+  std::unique_ptr<Forger> forger_;
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<std::unique_ptr<User>> users_;

@@ -249,6 +249,9 @@ void World::drop_on_server(int id) {
 
 void World::reply(int id, std::string bytes, bool push) {
   const bool message = push && bytes.find("message") != std::string::npos;
+  if (message && listener_) {
+    listener_(bytes);
+  }
   if (message && lost_percent_ > 0 && chance(lost_percent_) && decide()) {
     trace("a message to connection " + std::to_string(id) + " is lost");
     lost_message_at_ = now_;

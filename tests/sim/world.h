@@ -141,6 +141,11 @@ class World {
 
   void set_onlooker(Onlooker onlooker) { onlooker_ = std::move(onlooker); }
 
+  // Who hears each message that the server sends to a process.
+  void set_listener(std::function<void(std::string_view push)> listener) {
+    listener_ = std::move(listener);
+  }
+
   // The network.
   int connect(SimLink& link);
   void send(int connection, std::string bytes);
@@ -239,6 +244,7 @@ class World {
   std::vector<Event> queue_;  // a heap
   std::string violation_;
   Onlooker onlooker_;
+  std::function<void(std::string_view)> listener_;
   bool verbose_ = false;
   bool calm_ = false;
   int lost_percent_ = 0;
