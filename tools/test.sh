@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration oldest host lifetime chaos cli sql docs
+# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration hostile oldest host lifetime chaos cli sql docs
 # bench lint asan tsan fuzz debian13. None named: all of them. Beside these, valgrind, which takes a quarter of an hour. Prints a line a suite and at the end
 # `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-all=(unit script sim abi integration oldest host lifetime chaos cli sql docs bench lint asan tsan fuzz debian13)
+all=(unit script sim abi integration hostile oldest host lifetime chaos cli sql docs bench lint asan tsan fuzz debian13)
 suites=("${@:-${all[@]}}")
 passed=0
 failed=0
@@ -105,7 +105,7 @@ for suite in "${suites[@]}"; do
       if [ -z "${sanitized:-}" ]; then sanitized=1 && run_sanitizers; fi ;;
     integration | cli) # they wait more than they work, each on one server: both at a time
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$" 2; else count "$suite" 0 1; fi ;;
-    unit | script | sim | abi | oldest | host | lifetime | chaos | sql | docs | bench)
+    unit | script | sim | abi | hostile | oldest | host | lifetime | chaos | sql | docs | bench)
       if tools/build.sh release; then run_ctest "$suite" release "^$suite\$" 1; else count "$suite" 0 1; fi ;;
     debian13) run_debian13 ;;
     valgrind)
