@@ -346,6 +346,12 @@ std::string HostileServer::message(const std::string& record) {
   return text + record;
 }
 
+// Of a name that is longer than any of ours, mostly.
+std::string HostileServer::long_record() {
+  return "belay:r:{" + std::string(input_.any_of<std::size_t>({1024, 1025, 8000, 2U << 20U}), 'n') +
+         "}";
+}
+
 std::string HostileServer::push(const std::vector<std::string>& records) {
   const std::string& record = records[input_.below(records.size())];
   switch (input_.below(5)) {
@@ -358,7 +364,8 @@ std::string HostileServer::push(const std::vector<std::string>& records) {
     case 2:
       return ">1\r\n" + other_type();
     default:
-      return ">3\r\n" + bulk("message") + bulk(inbox_) + bulk(message(record));
+      return ">3\r\n" + bulk("message") + bulk(inbox_) +
+             bulk(message(input_.below(16) == 15 ? long_record() : record));
   }
 }
 

@@ -47,6 +47,7 @@ class HostileServer {
   std::string hello(bool lie);
   std::string scan(bool lie);
   std::string message(const std::string& record);
+  std::string long_record();
   std::string error();
   std::string other_type();
   std::string nested();

@@ -1,7 +1,9 @@
 // A hostile server against the real node, engine and primitives: whatever it sends, in answer or
 // out of the blue, while acquires, renewals, releases and questions are pending and time goes by.
 // Each submission has exactly one event, no hold is believed that the server has not granted, what
-// is not the protocol costs the connection, and every message can be read.
+// is not the protocol costs the connection, every message can be read, and memory is bounded.
+#include <sanitizer/allocator_interface.h>
+
 #include <array>
 #include <map>
 #include <memory>
@@ -30,6 +32,8 @@ constexpr Micros kRounding = kMillisecond;
 constexpr Micros kCloseBound = 2 * kSecond;
 constexpr int kMostSteps = 400;
 constexpr std::string_view kPassword = "SECRET-password";
+constexpr std::size_t kMostMemory = 8U << 20U;  // beyond what a session begins with
+constexpr std::size_t kRead = 64U << 10U;       // as much as is read from a socket at a time
 const std::vector<std::string> kNames{"a", "x{a}", "b"};
 
 class FakeLink final : public Link {
@@ -94,6 +98,7 @@ class Session final : public EngineEvents {
   void fire();
   void deliver(std::string bytes);
   void feed(std::string_view bytes);
+  void check_memory();
   void check_holds();
   void finish();
 
@@ -125,6 +130,7 @@ class Session final : public EngineEvents {
   Status last_;  // of a submission
   std::vector<std::string> records_;
   bool shut_down_ = false;
+  const std::size_t memory_ = __sanitizer_get_current_allocated_bytes();
 };
 
 Session::Session(Input& input)
@@ -184,6 +190,12 @@ void Session::on_acquired(const Event& event) {
   }
   require(event.remaining > 0, "a hold begins before its end");
   holds_.push_back(event.hold);
+}
+
+void Session::check_memory() {
+  const std::size_t used = __sanitizer_get_current_allocated_bytes();
+  require(used <= memory_ + kMostMemory, "whatever is sent costs little memory",
+          std::to_string(used - memory_));
 }
 
 void Session::check_holds() {
@@ -353,9 +365,11 @@ void Session::deliver(std::string bytes) {
   const std::size_t manner = input_.below(8);
   const std::size_t part =
       manner < 6 ? bytes.size() : std::min<std::size_t>(bytes.size(), input_.byte());
-  feed(bytes.substr(0, part));
+  for (std::size_t at = 0; at < part; at += kRead) {
+    feed(std::string_view(bytes).substr(at, std::min(kRead, part - at)));
+  }
   if (manner == 6) {
-    feed(bytes.substr(part));
+    feed(std::string_view(bytes).substr(part));
   }
 }
 
@@ -465,6 +479,7 @@ void Session::step() {
       break;
   }
   check_holds();
+  check_memory();
 }
 
 void Session::run() {
