@@ -173,6 +173,20 @@ static void test_no_thread_to_resolve(Server* server) {
   belay_client_free(client);
 }
 
+// ---- Names
+
+static void run_impostor(Server* server, const Line* parent, int64_t number) {
+  (void)parent;
+  (void)number;
+  execl(BELAY_IMPOSTOR, BELAY_IMPOSTOR, server->url, (char*)NULL);
+  FAIL("%s cannot be run", BELAY_IMPOSTOR);
+}
+
+static void test_impostor(Server* server) {
+  const Child child = child_start(server, run_impostor, 0);
+  child_end(&child);
+}
+
 const Test limit_tests[] = {
     {"Every call works on a thread with a stack of 32 KiB", test_small_stacks},
     {"The client's threads do not depend on the default size of stacks", test_small_default_stack},
@@ -183,4 +197,5 @@ const Test limit_tests[] = {
      test_no_threads},
     {"Where no thread can be created to resolve the server's name, the client tries again",
      test_no_thread_to_resolve},
+    {"A host may export functions of libuv's and hiredis's names", test_impostor},
     {NULL, NULL}};
