@@ -159,8 +159,17 @@ bool Reply::is_integer() const {
   return reply_->type == REDIS_REPLY_INTEGER;
 }
 
+bool Reply::is_status() const {
+  return reply_->type == REDIS_REPLY_STATUS;
+}
+
+bool Reply::is_string() const {
+  return reply_->type == REDIS_REPLY_STRING || reply_->type == REDIS_REPLY_VERB;
+}
+
 std::string_view Reply::text() const {
-  return has_text(reply_->type) ? std::string_view(reply_->str, reply_->len) : std::string_view();
+  return has_text(reply_->type) ? std::string_view(reply_->str, reply_->len - left_out_)
+                                : std::string_view();
 }
 
 std::int64_t Reply::integer() const {
@@ -174,11 +183,24 @@ std::int64_t Reply::integer() const {
 }
 
 std::size_t Reply::size() const {
-  return is_array() ? reply_->elements : 0;
+  return is_array() ? reply_->elements - left_out_ : 0;
 }
 
 Reply Reply::at(std::size_t index) const {
   return Reply(reply_->element[index]);
+}
+
+std::optional<Reply> Reply::without(std::string_view mark) const {
+  Reply rest = *this;
+  if (is_string() && text().ends_with(mark)) {
+    rest.left_out_ += mark.size();
+    return rest;
+  }
+  if (size() > 0 && at(size() - 1).is_string() && at(size() - 1).text() == mark) {
+    ++rest.left_out_;
+    return rest;
+  }
+  return std::nullopt;
 }
 
 // By hand: it is three lines of the protocol, and hiredis's way was half of what a client spends on

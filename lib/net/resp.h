@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,14 +28,21 @@ class Reply {
   [[nodiscard]] bool is_array() const;  // also a map or a push
   [[nodiscard]] bool is_push() const;
   [[nodiscard]] bool is_integer() const;
+  [[nodiscard]] bool is_status() const;
+  [[nodiscard]] bool is_string() const;
 
   [[nodiscard]] std::string_view text() const;  // of a string, status or error; "" otherwise
   [[nodiscard]] std::int64_t integer() const;   // of an integer or of a text of digits; 0 otherwise
   [[nodiscard]] std::size_t size() const;       // how many elements; 0 if it has none
   [[nodiscard]] Reply at(std::size_t index) const;
 
+  // The reply without `mark`, with which a string ends, or which is the last element; none where it
+  // bears another mark, or none.
+  [[nodiscard]] std::optional<Reply> without(std::string_view mark) const;
+
  private:
   const redisReply* reply_;
+  std::size_t left_out_ = 0;  // at its end: bytes or elements
 };
 
 // Appends the command to `out`.

@@ -1,6 +1,7 @@
 #include "route/node.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "route/server_error.h"
@@ -54,6 +55,15 @@ std::string_view line_of(std::string_view info, std::string_view name) {
   }
   const std::string_view rest = info.substr(start + name.size());
   return rest.substr(0, rest.find_first_of("\r\n"));
+}
+
+// What a call's reply repeats.
+std::string mark_of(std::uint32_t call) {
+  std::string mark;
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    mark.push_back(static_cast<char>(call >> shift & 0xFFU));
+  }
+  return mark;
 }
 
 // Of a reply to TIME; 0 where it is none, or none that our messages can carry.
@@ -188,11 +198,11 @@ void Node::greet(Micros now) {
   write(Step::kTime, {"TIME"}, now);
 }
 
-void Node::write(Step step, const std::vector<std::string_view>& argv, Micros now, std::uint64_t id,
-                 const Script* script) {
+void Node::write(Step step, const std::vector<std::string_view>& argv, Micros now,
+                 std::uint64_t id) {
   bytes_.clear();
   append_command(argv, &bytes_);
-  in_flight_.push_back({step, id, now, script});
+  in_flight_.push_back({step, id, now, nullptr, {}});
   link_.send(bytes_);
 }
 
@@ -214,7 +224,13 @@ void Node::send(const Command& command, Micros now) {
   }
   argv.insert(argv.end(), command.keys.begin(), command.keys.end());
   argv.insert(argv.end(), command.args.begin(), command.args.end());
-  write(Step::kCommand, argv, now, command.id, command.script);
+  const std::string mark = command.script != nullptr ? mark_of(++calls_) : std::string();
+  if (command.script != nullptr) {
+    argv.emplace_back(mark);
+  }
+  write(Step::kCommand, argv, now, command.id);
+  in_flight_.back().script = command.script;
+  in_flight_.back().mark = mark;
 }
 
 // The server watches what a command after CLIENT CACHING YES reads.
@@ -264,8 +280,10 @@ bool Node::on_push(Reply push, Micros now) {
     if (up()) {
       events_->on_node_message(*this, push.at(2).text(), now);
     }
-  } else if (kind == "subscribe" && !in_flight_.empty() &&
-             in_flight_.front().step == Step::kSubscribe) {
+  } else if (kind == "subscribe") {
+    if (in_flight_.empty() || in_flight_.front().step != Step::kSubscribe) {
+      return refuse(now);
+    }
     in_flight_.pop_front();
   } else if (kind == "invalidate" && push.size() == 2) {
     on_invalidated(push.at(1), now);
@@ -294,13 +312,55 @@ void Node::on_invalidated(Reply keys, Micros now) {
   }
 }
 
-bool Node::on_reply(Reply reply, Micros now) {
-  if (in_flight_.empty()) {
-    fail({BELAY_UNAVAILABLE, display() + " sent a reply that nobody asked for"}, now);
-    return false;
+// What comes is believed to belong to the oldest command only as far as it can: should one reply be
+// one too many, or missing, those after it are other commands'. A script's repeats the mark of its
+// call; the others' types tell before a script's is due. An error may be anybody's: nobody holds
+// anything by it.
+bool Node::can_answer(Step step, Reply reply) {
+  switch (step) {
+    case Step::kHello:
+      return reply.is_array();
+    case Step::kId:
+    case Step::kKill:
+    case Step::kWatch:
+      return reply.is_integer();
+    case Step::kSelect:
+    case Step::kTracking:
+    case Step::kCaching:
+      return reply.is_status();
+    case Step::kSubscribe:
+      return false;
+    case Step::kInfo:
+    case Step::kMemory:
+      return reply.is_string();
+    case Step::kCommand:
+      return reply.is_status() || reply.is_array();
+    default:  // on_time looks closer
+      return true;
   }
-  const Sent sent = in_flight_.front();
+}
+
+bool Node::refuse(Micros now) {
+  fail({BELAY_UNAVAILABLE, display() + " sent a reply that belongs to no command of ours"}, now);
+  return false;
+}
+
+bool Node::on_reply(Reply whole, Micros now) {
+  if (in_flight_.empty()) {
+    return refuse(now);
+  }
+  const Sent sent = std::move(in_flight_.front());
   in_flight_.pop_front();
+  Reply reply = whole;
+  if (sent.script != nullptr && !whole.is_error()) {
+    const std::optional<Reply> marked = whole.without(sent.mark);
+    if (!marked) {
+      return refuse(now);
+    }
+    reply = *marked;
+  } else if (!whole.is_error() && !can_answer(sent.step, whole)) {
+    return refuse(now);
+  }
   round_trips_.sample(sent.at, now);
   if (up()) {
     return on_command_reply(sent, reply, now);

@@ -119,14 +119,17 @@ class Node {
     std::uint64_t id;  // of a command; of a watch, how many keys
     Micros at;
     const Script* script;
+    std::string mark;  // of a script's call, which its reply repeats
   };
 
   void connect(Micros now);
   void fail(const Status& why, Micros now);
   void greet(Micros now);
-  void write(Step step, const std::vector<std::string_view>& argv, Micros now, std::uint64_t id = 0,
-             const Script* script = nullptr);
+  void write(Step step, const std::vector<std::string_view>& argv, Micros now,
+             std::uint64_t id = 0);
   bool on_reply(Reply reply, Micros now);
+  static bool can_answer(Step step, Reply reply);
+  bool refuse(Micros now);
   bool on_push(Reply push, Micros now);
   void on_invalidated(Reply keys, Micros now);
   bool on_greeting(Step step, Reply reply, Micros sent, Micros now);
@@ -151,6 +154,7 @@ class Node {
   int failures_ = 0;
   std::deque<Sent> in_flight_;
   std::vector<const Script*> loaded_;
+  std::uint32_t calls_ = 0;  // of scripts, on all connections
   ClockBound clock_;
   RoundTrips round_trips_;
   Status trouble_;

@@ -1,8 +1,12 @@
--- Calls a verb. Its errors start with their code on every server. Where it fails over a key of another type, the error names
--- the key.
+-- Calls a verb. The last argument is the call's mark, which its reply repeats, so that it is never taken for another call's. Errors
+-- start with their code on every server. Where the verb fails over a key of another type, the error names the key.
 local function guarded(verb)
+  local mark = table.remove(ARGV)
   local fine, reply = pcall(verb)
-  if fine and (type(reply) ~= 'table' or not reply.err) then
+  if fine and type(reply) == 'string' then
+    return reply .. mark
+  elseif fine and not reply.err then
+    reply[#reply + 1] = mark
     return reply
   end
   local failure = type(reply) == 'table' and reply or redis.error_reply(reply)

@@ -1,5 +1,6 @@
 #include "fuzz/hostile_server.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "engine/primitive.h"
@@ -27,6 +28,16 @@ std::string bulk(std::string_view text) {
   return bytes;
 }
 
+// A script's reply with the mark of its call, which is the last argument.
+std::string marked(const std::string& reply, const std::string& mark) {
+  const std::size_t line = reply.find("\r\n") + 2;
+  const std::size_t count = std::strtoul(reply.c_str() + 1, nullptr, 10);
+  if (reply[0] == '*') {
+    return "*" + std::to_string(count + 1) + "\r\n" + reply.substr(line) + bulk(mark);
+  }
+  return bulk(reply.substr(line, count) + mark);
+}
+
 std::string bulks(const std::vector<std::string>& texts) {
   std::string bytes;
   RespWriter(bytes, RespWriter::Protocol::kResp3).array(texts.size());
@@ -50,7 +61,7 @@ std::string HostileServer::answer(const Argv& command) {
     case 2: {  // a shorter one, still well-formed
       std::string text = packed_answer(command, false);
       text.resize(std::min<std::size_t>(text.size(), input_.byte()));
-      return bulk(text);
+      return bulk(text + command.back());
     }
     case 3:
       return error();
@@ -61,11 +72,12 @@ std::string HostileServer::answer(const Argv& command) {
           {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
            &scripts::kLatchAwait, &scripts::kLimit, &scripts::kBreak, &scripts::kMany,
            &scripts::kRelease, &scripts::kTake});
-      return reply_of({"EVALSHA", std::string(script->sha1), "5", "r", "f", "q", "w", "e", "", ""},
-                      true);
+      return reply_of(
+          {"EVALSHA", std::string(script->sha1), "5", "r", "f", "q", "w", "e", "", command.back()},
+          true);
     }
     case 6:
-      return bulk(input_.bytes());
+      return bulk(std::string(input_.bytes()) + command.back());
     default:
       return truth(command);
   }
@@ -273,6 +285,11 @@ std::string HostileServer::scan(bool lie) {
 }
 
 std::string HostileServer::reply_of(const Argv& command, bool lie) {
+  const std::string reply = unmarked_reply_of(command, lie);
+  return command[0].starts_with("EVAL") ? marked(reply, command.back()) : reply;
+}
+
+std::string HostileServer::unmarked_reply_of(const Argv& command, bool lie) {
   const std::string& verb = command[0];
   if (verb == "HELLO") {
     return hello(lie);
@@ -367,6 +384,12 @@ std::string HostileServer::push(const std::vector<std::string>& records) {
       return ">3\r\n" + bulk("message") + bulk(inbox_) +
              bulk(message(input_.below(16) == 15 ? long_record() : record));
   }
+}
+
+std::string HostileServer::stray() {
+  return input_.any_of<const char*>({"-ERR unknown command 'belay', with args beginning with: \r\n",
+                                     "+OK\r\n", ":1\r\n", "_\r\n", "$4\r\nmark\r\n", "*0\r\n",
+                                     "*2\r\n:1\r\n:1\r\n"});
 }
 
 std::string HostileServer::error() {

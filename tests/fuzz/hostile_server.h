@@ -27,11 +27,14 @@ class HostileServer {
   std::string truth(const Argv& command);
   // What this one does.
   std::string answer(const Argv& command);
+  // A whole reply that nobody asked for.
+  std::string stray();
   // A message that nobody asked for, about one of these records.
   std::string push(const std::vector<std::string>& records);
 
  private:
   std::string reply_of(const Argv& command, bool lie);
+  std::string unmarked_reply_of(const Argv& command, bool lie);
   std::string packed_answer(const Argv& command, bool lie);
   std::string acquired(bool lie);
   std::string taken(const Argv& command, bool lie);

@@ -386,6 +386,7 @@ void Calls::call() {
   Argv argv{"EVAL", std::string(script.body), std::to_string(keys.size())};
   argv.insert(argv.end(), keys.begin(), keys.end());
   argv.insert(argv.end(), args.begin(), args.end());
+  argv.emplace_back("mark");
   const std::string before = contents();
   messages_ = 0;
   const Answer answer = read_answer(execute(argv));

@@ -90,6 +90,7 @@ class Session final : public EngineEvents {
   std::unique_ptr<Query> some_query(const std::string& name);
   void ask_about(std::int64_t tag, std::int64_t hold);
   void accepted(std::int64_t tag, const Status& status, const std::string& name);
+  void deliver_or_shift(const std::string& bytes);
   void answer();
   void answer_truly();
   void come_up();
@@ -130,6 +131,7 @@ class Session final : public EngineEvents {
   Status last_;  // of a submission
   std::vector<std::string> records_;
   bool shut_down_ = false;
+  bool true_so_far_ = false;  // what the connection has brought
   const std::size_t memory_ = __sanitizer_get_current_allocated_bytes();
 };
 
@@ -362,6 +364,8 @@ void Session::feed(std::string_view bytes) {
 
 // Whole, in two parts, or cut off.
 void Session::deliver(std::string bytes) {
+  true_so_far_ = false;
+  witness_.shift = 0;
   const std::size_t manner = input_.below(8);
   const std::size_t part =
       manner < 6 ? bytes.size() : std::min<std::size_t>(bytes.size(), input_.byte());
@@ -370,6 +374,25 @@ void Session::deliver(std::string bytes) {
   }
   if (manner == 6) {
     feed(std::string_view(bytes).substr(part));
+  }
+}
+
+// Whatever comes from nowhere; if that is nothing, one reply too many, as where somebody else wrote
+// to our socket, or one that is missing. Only what is known to be whole can be counted.
+void Session::deliver_or_shift(const std::string& bytes) {
+  if (!bytes.empty()) {
+    deliver(bytes);
+    return;
+  }
+  if (link_.state != FakeLink::State::kOpen || !true_so_far_) {
+    return;
+  }
+  if (witness_.asked.empty() || input_.flag()) {
+    ++witness_.shift;
+    feed(server_.stray());
+  } else {
+    --witness_.shift;
+    witness_.asked.pop_front();
   }
 }
 
@@ -399,6 +422,7 @@ void Session::come_up() {
     }
     if (link_.state == FakeLink::State::kOpening) {
       link_.state = FakeLink::State::kOpen;
+      true_so_far_ = true;
       reader_.reset();
       node_.on_link_open(now_);
     }
@@ -409,6 +433,7 @@ void Session::come_up() {
 void Session::change_link() {
   if (link_.state == FakeLink::State::kOpening && input_.flag()) {
     link_.state = FakeLink::State::kOpen;
+    true_so_far_ = true;
     reader_.reset();
     node_.on_link_open(now_);
   } else if (link_.state != FakeLink::State::kClosed) {
@@ -468,7 +493,7 @@ void Session::step() {
       deliver(server_.push(records_));
       break;
     case 8:
-      deliver(std::string(input_.bytes()));
+      deliver_or_shift(std::string(input_.bytes()));
       break;
     case 9:
     case 10:

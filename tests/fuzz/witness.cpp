@@ -62,6 +62,7 @@ void Witness::on_sent(std::string_view bytes) {
 
 void Witness::on_cut() {
   asked.clear();
+  shift = 0;
   of_engine_.clear();
   commands_.reset();
 }
@@ -128,6 +129,8 @@ void Witness::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros se
   require(!of_engine_.empty(), "a reply belongs to a command");
   const Argv command = std::move(of_engine_.front());
   of_engine_.pop_front();
+  require(shift == 0 || reply.is_error() || !command[0].starts_with("EVAL"),
+          "no reply is taken for another call's");
   if (calls(command, scripts::kAcquire)) {
     note_acquire(command, reply.text());
   } else if (calls(command, scripts::kMany) || calls(command, scripts::kTake)) {

@@ -30,6 +30,8 @@ class Witness final : public NodeEvents {
   // Commands that the server has yet to answer, the oldest first; those of the greeting, too.
   using Argv = std::vector<std::string>;
   std::deque<Argv> asked;
+  // How many replies this connection had too many, or, below 0, too few.
+  int shift = 0;
 
   void on_node_up(Node& node, Micros now) override;
   void on_node_down(Node& node, Micros now) override;

@@ -204,6 +204,7 @@ class Caller {
     }
     argv.insert(argv.end(), kClock.begin(), kClock.end());
     argv.insert(argv.end(), args.begin(), args.end());
+    argv.emplace_back("mark");
     return argv;
   }
 
@@ -271,6 +272,7 @@ class Caller {
     argv.push_back(
         Packer().number(now_us_ + random_.between(-100, 100)).number(not_after()).take());
     argv.insert(argv.end(), writes[which].begin(), writes[which].end());
+    argv.emplace_back("mark");
     return argv;
   }
 
@@ -317,6 +319,7 @@ class Caller {
     argv.insert(argv.end(), keys.begin(), keys.end());
     argv.insert(argv.end(), kClock.begin(), kClock.end());
     argv.insert(argv.end(), args.begin(), args.end());
+    argv.emplace_back("mark");
     return argv;
   }
 

@@ -12,9 +12,22 @@
 namespace belay::test {
 namespace {
 
+constexpr std::string_view kMark = "mark";
 constexpr std::size_t kClientSize = 22;
 constexpr int kExpiresOffset = 57;
 constexpr std::size_t kMemberExpiresOffset = 24;
+
+// Every reply but an error repeats the mark of its call.
+void take_mark(const Script& script, Reply* reply) {
+  if (reply->kind == Reply::Kind::kArray) {
+    ASSERT_FALSE(reply->elements.empty()) << script.name;
+    EXPECT_EQ(reply->elements.back().text, kMark) << script.name;
+    reply->elements.pop_back();
+  } else if (!reply->is_error()) {
+    ASSERT_TRUE(reply->text.ends_with(kMark)) << script.name;
+    reply->text.resize(reply->text.size() - kMark.size());
+  }
+}
 
 std::string packed(std::int64_t number) {
   return Packer().number(number).take();
@@ -183,11 +196,13 @@ Reply LockTest::run(const Script& script, const std::vector<std::string>& keys,
   std::vector<std::string> argv{"EVALSHA", std::string(script.sha1), std::to_string(keys.size())};
   argv.insert(argv.end(), keys.begin(), keys.end());
   argv.insert(argv.end(), args.begin(), args.end());
+  argv.emplace_back(kMark);
   Reply reply = command(argv);
   if (reply.error_code() == "NOSCRIPT") {
     command({"SCRIPT", "LOAD", std::string(script.body)});
     reply = command(argv);
   }
+  take_mark(script, &reply);
   EXPECT_EQ(reply.canonical().find(kSecret), std::string::npos) << script.name;
   return reply;
 }

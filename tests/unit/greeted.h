@@ -11,6 +11,7 @@
 
 #include "engine/engine.h"
 #include "primitive/lock.h"
+#include "unit/marks.h"
 
 namespace belay {
 
@@ -18,11 +19,15 @@ class RecordingLink final : public Link {
  public:
   void open() override {}
 
-  void send(std::string_view bytes) override { sent.emplace_back(bytes); }
+  void send(std::string_view bytes) override {
+    sent.emplace_back(bytes);
+    marks.on_sent(bytes);
+  }
 
-  void close() override {}
+  void close() override { marks.forget(); }
 
   std::vector<std::string> sent;  // a command each
+  Marks marks;
 };
 
 class RecordedEvents final : public EngineEvents {
@@ -67,7 +72,8 @@ class Greeted : public testing::Test {
     return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
   }
 
-  void answer(const std::string& bytes) { node_.on_link_bytes(bytes, now_); }
+  // To the oldest commands in turn, or pushed.
+  void answer(const std::string& bytes) { node_.on_link_bytes(link_.marks.marked(bytes), now_); }
 
   Micros now_ = kSecond;
   Config config_;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "unit/marks.h"
+
 namespace belay {
 namespace {
 
@@ -13,14 +15,21 @@ class FakeLink final : public Link {
  public:
   void open() override { ++opened; }
 
-  void send(std::string_view bytes) override { sent.append(bytes); }
+  void send(std::string_view bytes) override {
+    sent.append(bytes);
+    marks.on_sent(bytes);
+  }
 
-  void close() override { sent.clear(); }
+  void close() override {
+    sent.clear();
+    marks.forget();
+  }
 
   bool has_sent(const std::string& text) const { return sent.find(text) != std::string::npos; }
 
   int opened = 0;
   std::string sent;
+  Marks marks;
 };
 
 class Heard final : public NodeEvents {
@@ -29,8 +38,10 @@ class Heard final : public NodeEvents {
 
   void on_node_down(Node&, Micros) override { ++down; }
 
-  void on_node_reply(Node&, std::uint64_t id, Reply, Micros, Micros) override {
+  void on_node_reply(Node&, std::uint64_t id, Reply reply, Micros, Micros) override {
     replies.push_back(id);
+    texts.emplace_back(reply.is_array() ? "elements: " + std::to_string(reply.size())
+                                        : reply.text());
   }
 
   void on_node_message(Node&, std::string_view payload, Micros) override {
@@ -48,6 +59,7 @@ class Heard final : public NodeEvents {
   int flushed = 0;
   int clock = 0;
   std::vector<std::uint64_t> replies;
+  std::vector<std::string> texts;
   std::vector<std::string> messages;
   std::vector<std::string> changed;
 };
@@ -70,6 +82,7 @@ class NodeTest : public testing::Test {
     answer("$" + std::to_string(info.size()) + "\r\n" + info + "\r\n");
     answer("$" + std::to_string(memory.size()) + "\r\n" + memory + "\r\n");
     answer("*2\r\n$3\r\n100\r\n$1\r\n0\r\n");
+    link.marks.forget();  // of these, whose answers have none
   }
 
   void answer(const std::string& bytes) { node.on_link_bytes(bytes, now); }
@@ -153,7 +166,7 @@ TEST_F(NodeTest, SendsTheBodyAgainWhenTheServerHasForgottenIt) {
   greet();
   node.send({1, &kScript, {}, {}}, now);
   node.send({2, &kScript, {}, {}}, now);
-  answer(":1\r\n");
+  answer(link.marks.marked("$2\r\nhi\r\n"));
   link.sent.clear();
   answer("-NOSCRIPT No matching script\r\n");
   node.send({3, &kScript, {}, {}}, now);
@@ -167,6 +180,46 @@ TEST_F(NodeTest, GivesRepliesToTheirCommandsInOrder) {
   answer("+PO");
   answer("NG\r\n+PONG\r\n");
   EXPECT_EQ(heard.replies, (std::vector<std::uint64_t>{7, 8}));
+}
+
+TEST_F(NodeTest, GivesAScriptsReplyWithoutItsMark) {
+  greet();
+  node.send({7, &kScript, {}, {}}, now);
+  node.send({8, &kScript, {}, {}}, now);
+  node.send({9, &kScript, {}, {}}, now);
+  answer(link.marks.marked("$2\r\nhi\r\n$0\r\n\r\n*2\r\n:1\r\n:2\r\n"));
+  EXPECT_EQ(heard.texts, (std::vector<std::string>{"hi", "", "elements: 2"}));
+}
+
+TEST_F(NodeTest, TakesNoReplyForAnotherCalls) {
+  int run = 0;
+  for (const std::string& one : std::vector<std::string>{"$2\r\nhi\r\n", "*1\r\n:1\r\n"}) {
+    greet("7.0.15", "run" + std::to_string(++run));
+    ASSERT_TRUE(node.up());
+    node.send({7, &kScript, {}, {}}, now);
+    node.send({8, &kScript, {}, {}}, now);
+    const std::string first = link.marks.marked(one);
+    const std::string second = link.marks.marked(one);
+    heard.replies.clear();
+    answer(second + first);
+    EXPECT_FALSE(node.up());
+    EXPECT_TRUE(heard.replies.empty());
+    wait_for_reconnect();
+  }
+}
+
+TEST_F(NodeTest, TakesNoReplyWithoutAMarkForAScripts) {
+  int run = 0;
+  for (const char* one :
+       {"+OK\r\n", ":1\r\n", "_\r\n", "*0\r\n", "$2\r\nhi\r\n", "$4\r\nmark\r\n"}) {
+    greet("7.0.15", "run" + std::to_string(++run));
+    ASSERT_TRUE(node.up()) << one;
+    node.send({7, &kScript, {}, {}}, now);
+    answer(one);
+    EXPECT_FALSE(node.up()) << one;
+    EXPECT_TRUE(heard.replies.empty()) << one;
+    wait_for_reconnect();
+  }
 }
 
 TEST_F(NodeTest, HearsOfMessagesAndOfLostData) {
