@@ -18,6 +18,8 @@ namespace {
 constexpr Micros kRememberRequests = 60 * kSecond;
 // After which stderr is tried again that took no more lines.
 constexpr Micros kLogRetry = 100 * kMillisecond;
+// Of what is read, for one entry: the answers about 200 holds.
+constexpr std::size_t kPiece = 2048;
 
 void wait_for(sem_t* semaphore) {
   while (sem_wait(semaphore) != 0 && errno == EINTR) {
@@ -245,10 +247,14 @@ void Client::on_link_open() {
   node_->on_link_open(entry.now());
 }
 
+// Piece by piece: what has been read may answer for thousands of holds, and other threads get in
+// between.
 void Client::on_link_bytes(const void* connection, std::string_view bytes) {
-  const Entry entry(*this);
-  if (link_->is_open(connection)) {
-    node_->on_link_bytes(bytes, entry.now());
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kPiece))) {
+    const Entry entry(*this);
+    if (link_->is_open(connection)) {
+      node_->on_link_bytes(bytes.substr(0, kPiece), entry.now());
+    }
   }
 }
 

@@ -73,7 +73,8 @@ struct Claim {
   std::list<Pending*> waiting;
   std::vector<Hold*> holds;
   std::vector<Leaving> leaving;
-  int in_flight = 0;  // commands that refer to it
+  int in_flight = 0;       // commands that refer to it
+  bool check_due = false;  // the server is to be asked about it anew, in its turn
 
   ClaimState state = ClaimState::kIdle;
   std::int64_t epoch = 0;

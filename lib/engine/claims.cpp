@@ -113,6 +113,9 @@ void Engine::ask(Claim& claim, Micros now) {
   }
   if (!node.clock().known(now)) {  // rule 3
     node.refresh_clock(now);
+    if (!std::exchange(claim.check_due, true)) {
+      claims_for_clock_.push_back(&claim);
+    }
     return;
   }
   if (claim.waiting.front()->many != nullptr) {

@@ -472,8 +472,11 @@ Status Engine::unavailable(const Node& node, const std::string& what) const {
 
 // ---- Time
 
+// Also takes up what earlier entries have left, a bounded part of it.
 void Engine::on_timer(Micros now) {
   advance(now);
+  flush_checks(now);
+  flush_renewals(now);
   finish(now);
 }
 
@@ -494,21 +497,21 @@ void Engine::advance(Micros now) {
 }
 
 void Engine::finish(Micros now) {
+  if (checks_due_.size() <= kMostChecks) {
+    flush_checks(now);
+  }
   do {
     flush_sets(now);
     flush_asks(now);
-    flush_renewals(now);
-  } while (!sets_due_.empty() || !asks_due_.empty() || !renew_due_.empty());
+    if (renew_due_.size() <= kMostRenewals) {
+      flush_renewals(now);
+    }
+  } while (!sets_due_.empty() || !asks_due_.empty());
   if (!closing_ || closed_) {
     return;
   }
   if (now >= close_by_) {
-    while (!pendings_.empty()) {
-      const auto part = std::find_if(pendings_.begin(), pendings_.end(),
-                                     [](const auto& entry) { return entry.second->lead != 0; });
-      time_out(part == pendings_.end() ? *pendings_.begin()->second : *part->second, now);
-      flush_sets(now);
-    }
+    time_out_all(now);
   } else if (!claims_.empty() || !pendings_.empty()) {
     return;
   }
@@ -517,6 +520,21 @@ void Engine::finish(Micros now) {
   Event event;
   event.kind = BELAY_EVENT_SHUTDOWN;
   events_.on_event(std::move(event));
+}
+
+// Parts first, whose tags are the lowest: what leads them ends with them.
+void Engine::time_out_all(Micros now) {
+  std::vector<std::int64_t> tags;
+  for (const auto& [tag, pending] : pendings_) {
+    tags.push_back(tag);
+  }
+  std::sort(tags.begin(), tags.end());
+  for (const std::int64_t tag : tags) {
+    if (const auto pending = pendings_.find(tag); pending != pendings_.end()) {
+      time_out(*pending->second, now);
+      flush_sets(now);
+    }
+  }
 }
 
 void Engine::on_pending_due(Pending& pending, Micros now) {
@@ -605,6 +623,8 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
     on_many_reply(flight, reply, sent, now);
   } else if (flight.kind == FlightKind::kManyLeft) {
     on_many_left(flight, reply, sent, now);
+  } else if (flight.kind == FlightKind::kWatch) {
+    on_watch_reply(flight, reply);
   } else if (flight.kind == FlightKind::kQuery) {
     const auto pending = pendings_.find(flight.tag);
     if (pending != pendings_.end() && pending->second->command == id) {
@@ -726,37 +746,47 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   finish(now);
 }
 
-std::vector<Claim*> Engine::claims_on(const Node& node) const {
-  std::vector<Claim*> claims;
-  for (const auto& [name, claim] : claims_) {
-    if (claim->node == &node) {
-      claims.push_back(claim.get());
-    }
-  }
-  return claims;
-}
-
+// Rule 13: leaves go before acquires and renewals.
 void Engine::on_node_up(Node& node, Micros now) {
   advance(now);
-  // Rule 13: leaves go before acquires and renewals.
-  const std::vector<Claim*> claims = claims_on(node);
-  for (Claim* claim : claims) {
-    send_leaves(*claim, now);
-  }
-  for (Claim* claim : claims) {
-    if (claim->state == ClaimState::kAsking) {
-      ask(*claim, now);
-    } else if (claim->state == ClaimState::kHeld) {
-      want_renewal(*claim);
-    }
-    settle(*claim, now);
-  }
+  want_checks(node);
   send_queries(node, now);
+  end_wait_for_clock(now);
   finish(now);
 }
 
-// On a new connection, in the order of their submission: what changes something may build on what
-// came before.
+// The server is to be asked about every claim anew, of a bounded number in each entry.
+void Engine::want_checks(const Node& node) {
+  for (const auto& [name, claim] : claims_) {
+    if (claim->node != &node || std::exchange(claim->check_due, true)) {
+      continue;
+    }
+    if (claim->leaving.empty()) {
+      checks_due_.push_back(claim.get());
+    } else {
+      checks_due_.push_front(claim.get());
+    }
+  }
+}
+
+void Engine::flush_checks(Micros now) {
+  for (std::size_t left = std::min(kMostChecks, checks_due_.size()); left > 0; --left) {
+    Claim& claim = *checks_due_.front();
+    checks_due_.pop_front();
+    claim.check_due = false;
+    if (claim.node->up()) {
+      send_leaves(claim, now);
+    }
+    if (claim.state == ClaimState::kAsking) {
+      ask(claim, now);
+    } else if (claim.state == ClaimState::kHeld) {
+      want_renewal(claim);
+    }
+    settle(claim, now);
+  }
+}
+
+// On a new connection.
 void Engine::send_queries(Node& node, Micros now) {
   std::vector<Pending*> queries;
   for (const auto& [tag, pending] : pendings_) {
@@ -764,6 +794,11 @@ void Engine::send_queries(Node& node, Micros now) {
       queries.push_back(pending.get());
     }
   }
+  send_in_order(std::move(queries), now);
+}
+
+// Of their submission: what changes something may build on what came before.
+void Engine::send_in_order(std::vector<Pending*> queries, Micros now) {
   std::sort(queries.begin(), queries.end(),
             [](const Pending* left, const Pending* right) { return left->order < right->order; });
   for (Pending* query : queries) {
@@ -771,44 +806,61 @@ void Engine::send_queries(Node& node, Micros now) {
   }
 }
 
-// On a new connection. Where older ones were killed, nothing of theirs can arrive any more.
+// Where older connections were killed, nothing of theirs can arrive any more.
 void Engine::send_leaves(Claim& claim, Micros now) {
   const bool ghosts = claim.node->has_ghosts();
   claim.suspect_until = ghosts ? claim.suspect_until : 0;
   for (Leaving& leaving : claim.leaving) {
     leaving.sweep_until = ghosts ? leaving.sweep_until : 0;
-    if (leaving.again_at == kNever) {
+    if (!leaving.looks_after || leaving.again_at == kNever) {
       send_leave(claim, leaving, now);
     }
   }
 }
 
+// Nothing is in flight any more, and nothing is asked until there is a new connection.
 void Engine::on_node_down(Node& node, Micros now) {
   advance(now);
-  std::erase_if(flights_, [&node](auto& entry) {
-    const Flight& flight = entry.second;
-    if (flight.node == &node && flight.kind == FlightKind::kAcquire) {
-      suspect(*flight.claim, flight.epoch, flight.not_after);
+  std::vector<Claim*> claims;
+  std::erase_if(flights_, [this, &node, &claims](const auto& entry) {
+    const bool gone = entry.second.node == &node;
+    if (gone) {
+      give_up_on(entry.first, entry.second, &claims);
     }
-    for (const Asked& asked : flight.asked) {
-      if (flight.node == &node) {
-        suspect(*asked.claim, asked.epoch, flight.not_after);
-      }
-    }
-    return flight.node == &node;
+    return gone;
   });
-  for (Claim* claim : claims_on(node)) {
+  for (Claim* claim : claims) {
     reset_claim(*claim, now);
   }
-  for (const auto& [tag, pending] : pendings_) {
-    if (may_be_repeated(*pending)) {
-      pending->command = 0;
-    }
-  }
-  if (refused(node)) {
-    refuse_waiting(node, now);
-  }
+  end_wait_for_clock(now);
   finish(now);
+}
+
+// No reply will come. Adds the claims that nothing else refers to.
+void Engine::give_up_on(std::uint64_t id, const Flight& flight, std::vector<Claim*>* claims) {
+  const auto let_go = [claims](Claim* claim) {
+    if (--claim->in_flight == 0) {
+      claims->push_back(claim);
+    }
+  };
+  if (flight.claim != nullptr) {
+    if (flight.kind == FlightKind::kAcquire) {
+      suspect(*flight.claim, flight.epoch, flight.not_after);
+    }
+    let_go(flight.claim);
+  }
+  for (const Asked& asked : flight.asked) {
+    suspect(*asked.claim, asked.epoch, flight.not_after);
+    let_go(asked.claim);
+  }
+  for (const Renewed& renewed : flight.renewed) {
+    let_go(renewed.claim);
+  }
+  const auto pending = pendings_.find(flight.tag);
+  if (pending != pendings_.end() && pending->second->command == id &&
+      may_be_repeated(*pending->second)) {
+    pending->second->command = 0;
+  }
 }
 
 // Rule 15: an acquire whose reply was lost in a cut may still arrive, until its not-after.
@@ -824,9 +876,8 @@ void Engine::suspect(Claim& claim, std::int64_t epoch, Micros not_after) {
   }
 }
 
-// The connection is gone: nothing is in flight, and nothing is asked until there is a new one.
+// What it had in flight is lost.
 void Engine::reset_claim(Claim& claim, Micros now) {
-  claim.in_flight = 0;
   claim.ask_out = false;
   claim.ask_at = kNever;
   if (std::exchange(claim.renew_out, false)) {  // it may have taken place
@@ -842,8 +893,9 @@ void Engine::reset_claim(Claim& claim, Micros now) {
   settle(claim, now);
 }
 
-// The server will not have us: whoever waits is told at once.
-void Engine::refuse_waiting(Node& node, Micros now) {
+// Whoever waits is told at once.
+void Engine::on_node_refused(Node& node, Micros now) {
+  advance(now);
   std::vector<std::int64_t> tags;
   for (const auto& [tag, pending] : pendings_) {
     if (&node_for(*pending) == &node && (pending->waits || is_query(*pending))) {
@@ -859,21 +911,17 @@ void Engine::refuse_waiting(Node& node, Micros now) {
       settle(*claim, now);
     }
   }
+  finish(now);
 }
 
 void Engine::on_node_flushed(Node& node, Micros now) {
   advance(now);
-  for (const auto& [name, claim] : claims_) {
-    if (claim->node == &node && claim->state == ClaimState::kHeld) {
-      want_renewal(*claim);
-    } else if (claim->node == &node && claim->state == ClaimState::kAsking) {
-      ask(*claim, now);
-    }
-  }
+  want_checks(node);
   finish(now);
 }
 
-// A renewal that is out was executed after the change, and will tell.
+// A renewal that is out was executed after the change, and will tell. Else one goes out at the next
+// entry, together with those of what else has changed.
 void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
   advance(now);
   const std::optional<std::string> name = names_.name_of_key(key);
@@ -882,18 +930,25 @@ void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
       claim->second->state == ClaimState::kHeld) {
     want_renewal(*claim->second);
   }
+}
+
+void Engine::on_node_clock(Node& /*node*/, Micros now) {
+  advance(now);
+  end_wait_for_clock(now);
   finish(now);
 }
 
-void Engine::on_node_clock(Node& node, Micros now) {
-  advance(now);
-  send_queries(node, now);
-  for (const auto& [name, claim] : claims_) {
-    if (claim->node == &node && claim->state == ClaimState::kAsking && claim->ask_at == kNever) {
-      ask(*claim, now);
+// What waits for another node's asks for that again.
+void Engine::end_wait_for_clock(Micros now) {
+  std::vector<Pending*> queries;
+  for (const std::int64_t tag : std::exchange(queries_for_clock_, {})) {
+    if (const auto pending = pendings_.find(tag); pending != pendings_.end()) {
+      queries.push_back(pending->second.get());
     }
   }
-  finish(now);
+  send_in_order(std::move(queries), now);
+  checks_due_.insert(checks_due_.end(), claims_for_clock_.begin(), claims_for_clock_.end());
+  claims_for_clock_.clear();
 }
 
 // ---- The table of claims
@@ -941,7 +996,7 @@ void Engine::settle(Claim& claim, Micros now) {
     start_claim(claim, now);
   }
   const bool idle = claim.state == ClaimState::kIdle && claim.leaving.empty() &&
-                    claim.in_flight == 0 && !claim.renew_due && !claim.ask_due;
+                    claim.in_flight == 0 && !claim.renew_due && !claim.ask_due && !claim.check_due;
   timers_.set(claim.timer, idle ? kNever : claim_deadline(claim));
   if (idle) {
     claims_.erase(claims_.find(claim.key));

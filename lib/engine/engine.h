@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -75,11 +76,16 @@ class Engine final : public NodeEvents {
   // Time.
   void on_timer(Micros now);
 
-  Micros next_deadline() const { return timers_.next() < close_by_ ? timers_.next() : close_by_; }
+  // At once, where an entry has left something.
+  Micros next_deadline() const {
+    const bool left = !checks_due_.empty() || !renew_due_.empty();
+    return left ? 0 : timers_.next() < close_by_ ? timers_.next() : close_by_;
+  }
 
   // NodeEvents.
   void on_node_up(Node& node, Micros now) override;
   void on_node_down(Node& node, Micros now) override;
+  void on_node_refused(Node& node, Micros now) override;
   void on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent, Micros now) override;
   void on_node_message(Node& node, std::string_view payload, Micros now) override;
   void on_node_flushed(Node& node, Micros now) override;
@@ -87,7 +93,15 @@ class Engine final : public NodeEvents {
   void on_node_clock(Node& node, Micros now) override;
 
  private:
-  enum class FlightKind : std::uint8_t { kAcquire, kMany, kLeave, kManyLeft, kRenew, kQuery };
+  enum class FlightKind : std::uint8_t {
+    kAcquire,
+    kMany,
+    kLeave,
+    kManyLeft,
+    kRenew,
+    kWatch,
+    kQuery
+  };
 
   struct Renewed {
     Claim* claim;
@@ -105,6 +119,10 @@ class Engine final : public NodeEvents {
 
   // The next in line looks this long after the holder's lease has ended.
   static constexpr Micros kLookAfter = 5 * kMillisecond;
+  // So many claims are asked about anew, and so many renewed, in one entry: about a millisecond, so
+  // that no other thread waits long for the monitor of a client that has very many.
+  static constexpr std::size_t kMostChecks = 256;
+  static constexpr std::size_t kMostRenewals = 256;
 
   // A command that is out.
   struct Flight {
@@ -116,7 +134,8 @@ class Engine final : public NodeEvents {
     Micros not_after = 0;  // server time, of an acquire
     std::int64_t tag = 0;
     std::vector<Renewed> renewed;
-    std::vector<Asked> asked;  // of one command for several names
+    std::vector<Asked> asked;           // of one command for several names
+    std::vector<std::int64_t> watched;  // epochs
     const ManyNames* many = nullptr;
   };
 
@@ -133,6 +152,7 @@ class Engine final : public NodeEvents {
   void complete(Pending& pending, Event event, Micros now);
   void advance(Micros now);
   void finish(Micros now);
+  void time_out_all(Micros now);
   void on_pending_due(Pending& pending, Micros now);
   void time_out(Pending& pending, Micros now);
   Status acquire_timeout(const Pending& pending) const;
@@ -147,12 +167,15 @@ class Engine final : public NodeEvents {
   bool admit_stray(const Claim* claim, const Message& message, Micros now);
   bool on_stray(const Message& message, Micros now);
   void on_message(Claim& claim, const Message& message, Micros now);
-  std::vector<Claim*> claims_on(const Node& node) const;
+  void want_checks(const Node& node);
+  void flush_checks(Micros now);
+  void end_wait_for_clock(Micros now);
   void send_leaves(Claim& claim, Micros now);
   void send_queries(Node& node, Micros now);
+  void send_in_order(std::vector<Pending*> queries, Micros now);
+  void give_up_on(std::uint64_t id, const Flight& flight, std::vector<Claim*>* claims);
   static void suspect(Claim& claim, std::int64_t epoch, Micros not_after);
   void reset_claim(Claim& claim, Micros now);
-  void refuse_waiting(Node& node, Micros now);
   void tell_of(Hold& hold, std::int32_t kind, Status status, Micros now);
   void end_everything(Micros now);
 
@@ -234,7 +257,8 @@ class Engine final : public NodeEvents {
   void flush_renewals(Micros now);
   void send_renewals(const std::vector<Claim*>& claims, Micros now);
   static bool watchable(const Claim& claim);
-  static void watch(const std::vector<Claim*>& claims, Micros now);
+  void watch(const std::vector<Claim*>& claims, Micros now);
+  void on_watch_reply(const Flight& flight, Reply reply);
   static RenewArgs renew_args(const Claim& claim, Micros lease);
   Renewed renewal_of(Claim& claim, Command* command, Micros now) const;
   void on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
@@ -297,7 +321,10 @@ class Engine final : public NodeEvents {
   std::unordered_map<std::int64_t, std::unique_ptr<Hold>> abandoned_;
   std::unordered_map<std::int64_t, std::unique_ptr<Pending>> pendings_;
   std::unordered_map<std::uint64_t, Flight> flights_;
-  std::vector<Claim*> renew_due_;
+  std::deque<Claim*> checks_due_;
+  std::vector<Claim*> claims_for_clock_;  // wait for a sample of it
+  std::vector<std::int64_t> queries_for_clock_;
+  std::deque<Claim*> renew_due_;
   std::vector<Claim*> asks_due_;
   bool gathers_leaves_ = false;
   std::vector<Asked> leaves_due_;

@@ -154,6 +154,7 @@ void Engine::send_query(Pending& pending, Micros now) {
   // Rule 3. Also what changes nothing waits: it may ask for what an earlier query changes.
   if (pending.query != nullptr && !node.clock().known(now)) {
     node.refresh_clock(now);
+    queries_for_clock_.push_back(pending.tag);
     return;
   }
   const Micros not_after = pending.reach_by + node.clock().bound(now);  // rule 14

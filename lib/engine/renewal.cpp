@@ -94,12 +94,12 @@ void Engine::want_renewal(Claim& claim) {
   }
 }
 
-// One command a node and up to kBatch claims.
+// One command a node and up to kBatch claims. What is beyond the bound is left to the next timer.
 void Engine::flush_renewals(Micros now) {
-  std::vector<Claim*> due;
-  due.swap(renew_due_);
   std::vector<Claim*> batch;
-  for (Claim* claim : due) {
+  for (std::size_t left = std::min(kMostRenewals, renew_due_.size()); left > 0; --left) {
+    Claim* const claim = renew_due_.front();
+    renew_due_.pop_front();
     claim->renew_due = false;
     if (claim->state != ClaimState::kHeld || !claim->node->up()) {
       settle(*claim, now);
@@ -145,13 +145,31 @@ bool Engine::watchable(const Claim& claim) {
 // Of claims on one node.
 void Engine::watch(const std::vector<Claim*>& claims, Micros now) {
   std::vector<std::string_view> records;
+  Flight flight;
+  flight.kind = FlightKind::kWatch;
+  flight.node = claims.front()->node;
   for (const Claim* claim : claims) {
     if (watchable(*claim)) {
       records.push_back(claim->resource.keys.front());
+      flight.watched.push_back(claim->epoch);
     }
   }
   if (!records.empty()) {
-    claims.front()->node->watch(records, now);
+    flight.node->watch(++last_command_, records, now);
+    flights_.emplace(last_command_, std::move(flight));
+  }
+}
+
+// A record that is gone is not watched: what its holder is told of it, a renewal finds out.
+void Engine::on_watch_reply(const Flight& flight, Reply reply) {
+  if (reply.is_error() || reply.integer() >= static_cast<std::int64_t>(flight.watched.size())) {
+    return;
+  }
+  for (const std::int64_t epoch : flight.watched) {
+    const auto claim = epochs_.find(epoch);
+    if (claim != epochs_.end() && claim->second->state == ClaimState::kHeld) {
+      want_renewal(*claim->second);
+    }
   }
 }
 

@@ -129,6 +129,7 @@ void Node::connect(Micros now) {
   loaded_.clear();
   tracking_ = false;
   connection_id_ = 0;
+  clock_asked_ = false;
   link_.open();
 }
 
@@ -157,7 +158,12 @@ void Node::fail(const Status& why, Micros now) {
   clock_.forget();
   state_ = State::kWaiting;
   act_at_ = now + (belay_status_class(why.code) == BELAY_CLASS_REFUSED ? kLastBackoff : backoff());
-  events_->on_node_down(*this, now);
+  if (was_up) {
+    events_->on_node_down(*this, now);
+  }
+  if (belay_status_class(why.code) == BELAY_CLASS_REFUSED) {
+    events_->on_node_refused(*this, now);
+  }
 }
 
 void Node::on_link_closed(const Status& why, Micros now) {
@@ -234,20 +240,15 @@ void Node::send(const Command& command, Micros now) {
 }
 
 // The server watches what a command after CLIENT CACHING YES reads.
-void Node::watch(const std::vector<std::string_view>& keys, Micros now) {
-  if (!tracking_) {
-    return;
-  }
+void Node::watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now) {
   write(Step::kCaching, {"CLIENT", "CACHING", "YES"}, now);
   std::vector<std::string_view> argv = {"EXISTS"};
   argv.insert(argv.end(), keys.begin(), keys.end());
-  write(Step::kWatch, argv, now, keys.size());
+  write(Step::kWatch, argv, now, id);
 }
 
 void Node::refresh_clock(Micros now) {
-  const bool asked = std::any_of(in_flight_.begin(), in_flight_.end(),
-                                 [](const Sent& sent) { return sent.step == Step::kClock; });
-  if (!asked) {
+  if (!std::exchange(clock_asked_, true)) {
     write(Step::kClock, {"TIME"}, now);
   }
 }
@@ -381,15 +382,12 @@ bool Node::on_command_reply(const Sent& sent, Reply reply, Micros now) {
   }
   failures_ = 0;
   if (sent.step == Step::kClock) {
+    clock_asked_ = false;
     if (!on_time(reply, sent.at, now)) {
       return false;
     }
     events_->on_node_clock(*this, now);
-  } else if (sent.step == Step::kWatch) {
-    if (!reply.is_error() && reply.integer() < static_cast<std::int64_t>(sent.id)) {
-      events_->on_node_flushed(*this, now);
-    }
-  } else if (sent.step == Step::kCommand) {
+  } else if (sent.step == Step::kCommand || sent.step == Step::kWatch) {
     events_->on_node_reply(*this, sent.id, reply, sent.at, now);
   }
   return up();

@@ -32,11 +32,13 @@ class NodeEvents {
   // Commands may be sent from now on. Whatever was sent before and not answered may have happened.
   virtual void on_node_up(Node& node, Micros now) = 0;
   virtual void on_node_down(Node& node, Micros now) = 0;
+  // The server will not have us; it is asked again.
+  virtual void on_node_refused(Node& node, Micros now) = 0;
   virtual void on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent,
                              Micros now) = 0;
   // A message came to our inbox.
   virtual void on_node_message(Node& node, std::string_view payload, Micros now) = 0;
-  // The server's data was wiped, or watched keys were gone before they were watched.
+  // The server's data was wiped.
   virtual void on_node_flushed(Node& node, Micros now) = 0;
   // Somebody else wrote or deleted a watched key, or the server did. It is watched no more.
   virtual void on_node_changed(Node& node, std::string_view key, Micros now) = 0;
@@ -59,9 +61,9 @@ class Node {
 
   // Sends a command. Only while up.
   void send(const Command& command, Micros now);
-  // Asks to be told of the next change of each key, which must exist. Nothing comes where CLIENT
-  // TRACKING is not allowed.
-  void watch(const std::vector<std::string_view>& keys, Micros now);
+  // Asks to be told of the next change of each key; the reply says how many there are. Only where
+  // it can be watched.
+  void watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now);
   // Asks for a sample of the clock; on_node_clock follows, or the node goes down.
   void refresh_clock(Micros now);
   // The server's time in a reply to a command, or in a message (`sent` = 0).
@@ -116,7 +118,7 @@ class Node {
 
   struct Sent {
     Step step;
-    std::uint64_t id;  // of a command; of a watch, how many keys
+    std::uint64_t id;  // of a command or a watch
     Micros at;
     const Script* script;
     std::string mark;  // of a script's call, which its reply repeats
@@ -153,6 +155,7 @@ class Node {
   Micros act_at_ = kNever;  // when to connect, or to give up connecting and greeting
   int failures_ = 0;
   std::deque<Sent> in_flight_;
+  bool clock_asked_ = false;
   std::vector<const Script*> loaded_;
   std::uint32_t calls_ = 0;  // of scripts, on all connections
   ClockBound clock_;

@@ -27,7 +27,7 @@ double number_at(std::string_view packed, std::size_t offset) {
 // Those of the engine; the node's own are answered before the engine hears of anything.
 bool is_of_engine(const std::vector<std::string>& command) {
   return command[0] == "EVAL" || command[0] == "EVALSHA" || command[0] == "SCAN" ||
-         command[0] == "PING";
+         command[0] == "PING" || command[0] == "EXISTS";
 }
 
 }  // namespace
@@ -123,6 +123,10 @@ void Witness::on_node_down(Node& node, Micros now) {
   require(!node.trouble().message.empty(), "a node that is down says why");
   require_readable(node.trouble().message);
   engine_.on_node_down(node, now);
+}
+
+void Witness::on_node_refused(Node& node, Micros now) {
+  engine_.on_node_refused(node, now);
 }
 
 void Witness::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent, Micros now) {

@@ -35,6 +35,7 @@ class Witness final : public NodeEvents {
 
   void on_node_up(Node& node, Micros now) override;
   void on_node_down(Node& node, Micros now) override;
+  void on_node_refused(Node& node, Micros now) override;
   void on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent, Micros now) override;
   void on_node_message(Node& node, std::string_view payload, Micros now) override;
   void on_node_flushed(Node& node, Micros now) override;

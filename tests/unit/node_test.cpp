@@ -38,6 +38,8 @@ class Heard final : public NodeEvents {
 
   void on_node_down(Node&, Micros) override { ++down; }
 
+  void on_node_refused(Node&, Micros) override { ++refused; }
+
   void on_node_reply(Node&, std::uint64_t id, Reply reply, Micros, Micros) override {
     replies.push_back(id);
     texts.emplace_back(reply.is_array() ? "elements: " + std::to_string(reply.size())
@@ -56,6 +58,7 @@ class Heard final : public NodeEvents {
 
   int up = 0;
   int down = 0;
+  int refused = 0;
   int flushed = 0;
   int clock = 0;
   std::vector<std::uint64_t> replies;
@@ -105,6 +108,24 @@ TEST_F(NodeTest, IsUpAfterItsGreeting) {
   EXPECT_TRUE(node.up());
   EXPECT_TRUE(node.clock().known(now));
   EXPECT_FALSE(node.has_ghosts());
+}
+
+TEST_F(NodeTest, IsToldToBeDownOnceAndToBeRefusedEachTime) {
+  greet();
+  node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now);
+  EXPECT_EQ(heard.down, 1);
+  wait_for_reconnect();
+  node.on_timer(now);
+  node.on_link_closed({BELAY_UNAVAILABLE, "not there"}, now);
+  EXPECT_EQ(heard.down, 1);
+  for (int times = 1; times <= 2; ++times) {
+    wait_for_reconnect();
+    node.on_timer(now);
+    node.on_link_open(now);
+    answer("-WRONGPASS invalid username-password pair\r\n");
+    EXPECT_EQ(heard.refused, times);
+  }
+  EXPECT_EQ(heard.down, 1);
 }
 
 TEST_F(NodeTest, RefusesAServerThatIsTooOld) {
@@ -233,29 +254,19 @@ TEST_F(NodeTest, HearsOfMessagesAndOfLostData) {
 TEST_F(NodeTest, HearsOfAChangeOfAWatchedKey) {
   greet();
   link.sent.clear();
-  node.watch({"k1", "k2"}, now);
+  node.watch(7, {"k1", "k2"}, now);
   EXPECT_TRUE(link.has_sent("CACHING"));
   EXPECT_TRUE(link.has_sent("EXISTS\r\n$2\r\nk1\r\n$2\r\nk2\r\n"));
   answer("+OK\r\n:2\r\n");
-  EXPECT_EQ(heard.flushed, 0);
+  EXPECT_EQ(heard.replies, std::vector<std::uint64_t>{7});
   answer(">2\r\n$10\r\ninvalidate\r\n*1\r\n$2\r\nk2\r\n");
   EXPECT_EQ(heard.changed, std::vector<std::string>{"k2"});
-}
-
-TEST_F(NodeTest, HearsOfAKeyThatWasGoneBeforeItWasWatched) {
-  greet();
-  node.watch({"k1", "k2"}, now);
-  answer("+OK\r\n:1\r\n");
-  EXPECT_EQ(heard.flushed, 1);
 }
 
 TEST_F(NodeTest, WatchesNothingWhereTrackingIsRefused) {
   tracking = "-NOPERM no\r\n";
   greet();
-  link.sent.clear();
-  node.watch({"k1"}, now);
   EXPECT_FALSE(node.can_watch());
-  EXPECT_EQ(link.sent, "");
 }
 
 TEST_F(NodeTest, WarnsOfAServerThatMayEvictLocks) {

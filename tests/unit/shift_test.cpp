@@ -40,7 +40,7 @@ class Session : public Greeted {
     }
     EXPECT_TRUE(engine_.query(++tag_, ping_query(), now_).ok());
     EXPECT_TRUE(engine_.query(++tag_, inspect_query(lock_, "a"), now_).ok());
-    node_.watch({"key"}, now_);
+    node_.watch(0, {"key"}, now_);
     node_.refresh_clock(now_);
   }
 
