@@ -20,6 +20,8 @@ void run_reentry(const Plan& plan, Report& report);
 // block_kinds.cpp
 void run_kinds(const Plan& plan, Report& report);
 void run_readers16(const Plan& plan, Report& report);
+// block_scale.cpp
+void run_scale(const Plan& plan, Report& report);
 // block_server.cpp
 void run_server(const Plan& plan, Report& report);
 

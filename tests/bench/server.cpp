@@ -12,9 +12,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 namespace belay::bench {
@@ -39,7 +41,8 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-[[noreturn]] void become_server(const std::string& program, int port, pid_t parent, FILE* log) {
+[[noreturn]] void become_server(const std::string& program, int port, const std::string& directory,
+                                pid_t parent, FILE* log) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) {
     _exit(1);
@@ -47,9 +50,9 @@ int free_port() {
   dup2(fileno(log), STDOUT_FILENO);
   dup2(fileno(log), STDERR_FILENO);
   const std::string number = std::to_string(port);
-  // Nothing is ever written to the directory: there is no persistence.
   execlp(program.c_str(), program.c_str(), "--port", number.c_str(), "--bind", "127.0.0.1",
-         "--save", "", "--appendonly", "no", "--dir", "/tmp", "--daemonize", "no", nullptr);
+         "--save", "", "--appendonly", "no", "--dir", directory.c_str(), "--daemonize", "no",
+         nullptr);
   dprintf(STDERR_FILENO, "%s could not be started\n", program.c_str());
   _exit(127);
 }
@@ -105,32 +108,73 @@ void give_up(const std::string& why) {
 }
 
 std::unique_ptr<Server> Server::start(const std::string& program) {
+  std::string directory = "/tmp/belay-bench-XXXXXX";
+  if (mkdtemp(directory.data()) == nullptr) {
+    give_up("no temporary directory could be made");
+  }
+  std::unique_ptr<Server> server(new Server(program, directory));
   std::string log_text;
   for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
-    FILE* log = tmpfile();
-    if (log == nullptr) {
-      give_up("no temporary file could be made");
-    }
-    const int port = free_port();
-    const pid_t parent = getpid();
-    const pid_t pid = fork();
-    if (pid == 0) {
-      become_server(program, port, parent, log);
-    }
-    redisContext* observer = wait_for(pid, port);
-    log_text = text_of(log);
-    fclose(log);
-    if (observer != nullptr) {
-      return std::unique_ptr<Server>(new Server(pid, port, observer));
+    server->port_ = free_port();
+    if (server->run(&log_text)) {
+      return server;
     }
   }
   give_up(program + " did not start: " + log_text);
 }
 
-Server::~Server() {
-  redisFree(observer_);
-  kill(pid_, SIGTERM);
+bool Server::run(std::string* log_text) {
+  FILE* log = tmpfile();
+  if (log == nullptr) {
+    give_up("no temporary file could be made");
+  }
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ == 0) {
+    become_server(program_, port_, directory_, parent, log);
+  }
+  observer_ = wait_for(pid_, port_);
+  *log_text = text_of(log);
+  fclose(log);
+  return observer_ != nullptr;
+}
+
+void Server::end(int signal) {
+  redisFree(std::exchange(observer_, nullptr));
+  kill(pid_, signal);
   waitpid(pid_, nullptr, 0);
+}
+
+Server::~Server() {
+  end(SIGTERM);
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+void Server::tell(const std::vector<std::string>& words) const {
+  std::vector<const char*> argv;
+  std::vector<std::size_t> sizes;
+  for (const std::string& word : words) {
+    argv.push_back(word.data());
+    sizes.push_back(word.size());
+  }
+  auto* reply = static_cast<redisReply*>(
+      redisCommandArgv(observer_, static_cast<int>(argv.size()), argv.data(), sizes.data()));
+  if (reply == nullptr || reply->type == REDIS_REPLY_ERROR) {
+    give_up("the server refused " + words.front());
+  }
+  freeReplyObject(reply);
+}
+
+void Server::restart(bool with_data) {
+  if (with_data) {
+    tell({"SAVE"});
+  }
+  end(SIGKILL);
+  std::string log_text;
+  if (!run(&log_text)) {
+    give_up(program_ + " did not start again: " + log_text);
+  }
 }
 
 std::string Server::url() const {

@@ -1,6 +1,6 @@
-// The server that is measured: a child process on a free port of the loopback, without persistence,
-// which dies with us. And what it tells of itself: its commands' statistics and its CPU time.
-// Owned by main; used by one thread at a time.
+// The server that is measured: a child process on a free port of the loopback, in a directory of
+// its own, which saves its data only when told to, and dies with us. And what it tells of itself:
+// its commands' statistics and its CPU time. Owned by main; used by one thread at a time.
 #pragma once
 
 #include <sys/types.h>
@@ -10,6 +10,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 struct redisContext;
 
@@ -34,6 +36,8 @@ class Server {
 
   int port() const { return port_; }
 
+  const std::string& program() const { return program_; }
+
   std::string url() const;
   std::string version() const;
 
@@ -43,15 +47,24 @@ class Server {
   // CPU time of the server's main thread so far.
   std::int64_t cpu_ns() const;
 
- private:
-  Server(pid_t pid, int port, redisContext* observer)
-      : pid_(pid), port_(port), observer_(observer) {}
+  // Sends one command, which must succeed.
+  void tell(const std::vector<std::string>& words) const;
+  // Ends it as a crash would, and starts it again on its port, with what it had or without.
+  void restart(bool with_data);
 
+ private:
+  Server(std::string program, std::string directory)
+      : program_(std::move(program)), directory_(std::move(directory)) {}
+
+  bool run(std::string* log_text);
+  void end(int signal);
   std::string info(const char* section) const;
 
-  pid_t pid_;
-  int port_;
-  redisContext* observer_;
+  const std::string program_;
+  const std::string directory_;
+  pid_t pid_ = 0;
+  int port_ = 0;
+  redisContext* observer_ = nullptr;
 };
 
 }  // namespace belay::bench
