@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <utility>
 
@@ -20,6 +21,9 @@ constexpr Micros kRememberRequests = 60 * kSecond;
 constexpr Micros kLogRetry = 100 * kMillisecond;
 // Of what is read, for one entry: the answers about 200 holds.
 constexpr std::size_t kPiece = 2048;
+
+// Of all clients of the process: a hold of one is unknown to the others.
+std::atomic<std::int64_t> last_hold{0};
 
 void wait_for(sem_t* semaphore) {
   while (sem_wait(semaphore) != 0 && errno == EINTR) {
@@ -135,7 +139,7 @@ Status Client::start() {
   router_ = std::make_unique<SingleRouter>(*node_);
   engine_ = std::make_unique<Engine>(config_, lock_,
                                      std::vector<const Primitive*>{&lock_, &semaphore_, &latch_},
-                                     *router_, *this, seed_ + 1);
+                                     *router_, *this, last_hold, seed_ + 1);
   node_->start(*engine_, boot_time());
   loop_->arm(0);
   return {};

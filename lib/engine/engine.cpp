@@ -89,13 +89,15 @@ bool refused(const Node& node) {
 }  // namespace
 
 Engine::Engine(const Config& config, const Names& names, std::vector<const Primitive*> primitives,
-               Router& router, EngineEvents& events, std::uint64_t seed)
+               Router& router, EngineEvents& events, std::atomic<std::int64_t>& last_hold,
+               std::uint64_t seed)
     : config_(config),
       names_(names),
       primitives_(std::move(primitives)),
       router_(router),
       events_(events),
-      random_(seed) {}
+      random_(seed),
+      last_hold_(last_hold) {}
 
 // ---- Submissions
 

@@ -4,6 +4,7 @@
 // lib/README.md.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -40,9 +41,11 @@ struct AcquireRequest {
 
 class Engine final : public NodeEvents {
  public:
-  // Of the primitives there is one a kind, in the kinds' order.
+  // Of the primitives there is one a kind, in the kinds' order. `last_hold` is the latest id that a
+  // hold was given, by this engine or another one.
   Engine(const Config& config, const Names& names, std::vector<const Primitive*> primitives,
-         Router& router, EngineEvents& events, std::uint64_t seed);
+         Router& router, EngineEvents& events, std::atomic<std::int64_t>& last_hold,
+         std::uint64_t seed);
 
   // Submissions. A status other than OK: refused, and no event follows. The arguments have been
   // checked.
@@ -336,7 +339,7 @@ class Engine final : public NodeEvents {
   Micros strays_since_ = 0;
   int strays_ = 0;  // messages about epochs that are over, since then
   std::int64_t last_epoch_ = 0;
-  std::int64_t last_hold_ = 0;
+  std::atomic<std::int64_t>& last_hold_;
   std::int64_t last_claim_ = 0;
   std::uint64_t last_command_ = 0;
   std::uint64_t last_order_ = 0;

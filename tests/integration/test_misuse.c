@@ -542,6 +542,22 @@ static void test_unknown_holds(Server* server) {
   belay_client_free(client);
 }
 
+static void test_hold_of_another_client(Server* server) {
+  belay_client* owner = CLIENT(.url = server->url);
+  belay_client* other = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(belay_lock(owner, "a", -1, 0, NULL));
+  const int64_t others = GRANTED(belay_lock(other, "b", -1, 0, NULL));
+  CHECK(hold != others);
+  CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_release(other, hold));
+  CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_verify(other, hold, NULL));
+  CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_hold_abandon(other, hold));
+  CHECK_INT(-BELAY_UNKNOWN_HOLD, belay_hold_state(other, hold));
+  CHECK_STATUS(BELAY_OK, belay_verify(owner, hold, NULL));
+  CHECK_STATUS(BELAY_OK, belay_verify(other, others, NULL));
+  belay_client_free(other);
+  belay_client_free(owner);
+}
+
 static void test_null_event(Server* server) {
   (void)server;
   belay_event_free(NULL);
@@ -661,6 +677,7 @@ const Test misuse_tests[] = {
     {"Bad names are refused by every call that takes one", test_bad_names},
     {"Bad numbers are refused by every call that takes one", test_bad_numbers},
     {"Unknown holds are refused by every call that takes one", test_unknown_holds},
+    {"A hold of another client of the process is unknown", test_hold_of_another_client},
     {"No event has neutral members", test_null_event},
     {"Members and fields that are not there are neutral", test_members_out_of_range},
     {"A refused submission says why in the log", test_refusals_are_logged},

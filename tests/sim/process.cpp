@@ -95,7 +95,7 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
   router_ = router_to(*node_, slots_apart);
   engine_ = std::make_unique<Engine>(config_, lock_,
                                      std::vector<const Primitive*>{&lock_, &semaphore_, &latch_},
-                                     *router_, *this, world.random().next());
+                                     *router_, *this, last_hold_, world.random().next());
   able_since_ = world_.now();
   node_->start(*engine_, clock());
   arm();

@@ -3,6 +3,7 @@
 // owns it.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -95,6 +96,7 @@ class Process final : public EngineEvents {
   std::unique_ptr<SimLink> link_;
   std::unique_ptr<Node> node_;
   std::unique_ptr<Router> router_;
+  std::atomic<std::int64_t> last_hold_{0};
   std::unique_ptr<Engine> engine_;
 };
 

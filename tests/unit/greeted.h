@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -84,7 +85,8 @@ class Greeted : public testing::Test {
   Log log_{BELAY_LOG_NONE, [] {}};
   Node node_{config_, me_.inbox(), 1, link_, log_};
   OneNodeRouter router_{node_};
-  Engine engine_{config_, lock_, {&lock_}, router_, events_, 2};
+  std::atomic<std::int64_t> last_hold_{0};
+  Engine engine_{config_, lock_, {&lock_}, router_, events_, last_hold_, 2};
 };
 
 }  // namespace belay
