@@ -308,7 +308,8 @@ BELAY_API int32_t belay_inspect(belay_client* client, const char* name, int64_t 
 BELAY_API int32_t belay_break(belay_client* client, const char* name, int64_t name_size,
                               int64_t fence, belay_event** result);
 /* Find the names in use that match a glob pattern (*, ?, [a-z], \ escapes): the event's members.
- * SCANs the server in small steps. At most `limit` names (1..1000000). */
+ * SCANs the server in small steps, until it has found more than `limit` names (1..1000000); the
+ * event has `limit` of them. OK, or UNAVAILABLE where the request timeout was too short for all. */
 BELAY_API int32_t belay_list(belay_client* client, const char* pattern, int64_t limit,
                              belay_event** result);
 

@@ -160,10 +160,11 @@ struct Pending {
   [[nodiscard]] bool is_lead() const { return set != 0 && lead == 0; }
 
   // Extensions, verifications and queries.
-  int unanswered = 0;            // how often it was sent without a reply: it may have taken place
-  std::uint64_t command = 0;     // that is to answer it; 0: none is out
-  Micros may_arrive_until = 0;   // local time; of a query: beyond it, it changes nothing any more
-  Status trouble;                // the latest passing error of the server
+  int unanswered = 0;           // how often it was sent without a reply: it may have taken place
+  std::uint64_t command = 0;    // that is to answer it; 0: none is out
+  Micros may_arrive_until = 0;  // local time; of a query: beyond it, it changes nothing any more
+  Status trouble;               // the latest passing error of the server
+  bool answered_in_part = false;
   std::unique_ptr<Query> query;  // null unless it is one
   Event event;                   // what the query, or a lead, has gathered
 };

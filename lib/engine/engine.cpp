@@ -560,7 +560,9 @@ void Engine::time_out(Pending& pending, Micros now) {
   } else if (pending.kind == PendingKind::kRelease) {
     status = release_timeout(pending);
   } else {
-    status = pending.trouble.ok() ? unavailable(node_for(pending), "no answer") : pending.trouble;
+    const char* const what =
+        pending.answered_in_part ? "the end of the answer did not come" : "no answer";
+    status = pending.trouble.ok() ? unavailable(node_for(pending), what) : pending.trouble;
   }
   complete(pending, std::move(status), now);
   if (claim != nullptr) {

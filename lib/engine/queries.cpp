@@ -237,8 +237,7 @@ void Engine::on_query_answer(Pending& pending, Reply reply, Micros now) {
       complete(pending, std::move(pending.event), now);
       break;
     case Query::Progress::kNext:
-      pending.reach_by = now + config_.request_timeout;
-      timers_.set(pending.timer, pending.reach_by);
+      pending.answered_in_part = true;
       send_query(pending, now);
       break;
     case Query::Progress::kAgain:

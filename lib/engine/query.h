@@ -25,9 +25,9 @@ class Query {
   };
 
   enum class Progress : std::uint8_t {
-    kDone,    // the event is whole
-    kAgain,   // ask again, with what is left of the request timeout
-    kNext,    // a part of the answer; the next one has a request timeout of its own
+    kDone,   // the event is whole
+    kAgain,  // ask again, with what is left of the request timeout
+    kNext,   // a part of the answer: ask for the next one, with what is left of the request timeout
     kUnsound  // no reply that the command has
   };
 

@@ -1,8 +1,8 @@
 #include "primitive/queries.h"
 
-#include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -111,14 +111,11 @@ class ListQuery final : public Query {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const std::optional<std::string> name = names_.name_of_key(keys.at(i).text());
       if (name && glob_match(pattern_, *name)) {
-        Member member;
-        member.role = BELAY_ROLE_NAME;
-        member.name = *name;
-        event->members.push_back(std::move(member));
+        names_found_.insert(*name);
       }
     }
     cursor_ = reply.at(0).text();
-    if (cursor_ != "0") {
+    if (cursor_ != "0" && names_found_.size() <= limit_) {
       return Progress::kNext;
     }
     finish(event);
@@ -126,24 +123,24 @@ class ListQuery final : public Query {
   }
 
  private:
-  // SCAN may name a key twice; a name counts once.
   void finish(Event* event) const {
-    std::vector<Member>& members = event->members;
-    std::sort(members.begin(), members.end(),
-              [](const Member& left, const Member& right) { return left.name < right.name; });
-    members.erase(std::unique(members.begin(), members.end(),
-                              [](const Member& left, const Member& right) {
-                                return left.name == right.name;
-                              }),
-                  members.end());
-    event->member_total = static_cast<std::int64_t>(members.size());
-    members.resize(std::min(members.size(), limit_));
+    event->member_total = static_cast<std::int64_t>(names_found_.size());
+    for (const std::string& name : names_found_) {
+      if (event->members.size() == limit_) {
+        return;
+      }
+      Member member;
+      member.role = BELAY_ROLE_NAME;
+      member.name = name;
+      event->members.push_back(std::move(member));
+    }
   }
 
   const Names& names_;
   const std::string pattern_;
   const std::size_t limit_;
   std::string cursor_ = "0";
+  std::set<std::string> names_found_;  // SCAN may name a key twice
 };
 
 class PingQuery final : public Query {

@@ -180,5 +180,37 @@ TEST_F(Queries, AnAcquireThatALimitRefusesLeavesThePlaceThatItMayHave) {
   EXPECT_EQ(sent().size(), 1U);  // the leave
 }
 
+// A page of a list: where to go on, and the key of one name.
+std::string page(const std::string& cursor, const std::string& key) {
+  return "*2\r\n$" + std::to_string(cursor.size()) + "\r\n" + cursor + "\r\n*1\r\n$" +
+         std::to_string(key.size()) + "\r\n" + key + "\r\n";
+}
+
+TEST_F(Queries, ListNoMoreThanTheirLimitOfAServerThatNeverEnds) {
+  ASSERT_TRUE(engine_.query(1, list_query(lock_, "*", 2), now_).ok());
+  int pages = 0;
+  for (; events_.events.empty() && pages < 10; ++pages) {
+    answer(page("7", "belay:r:{" + std::to_string(pages / 2) + "}"));
+  }
+  EXPECT_EQ(pages, 5);  // each name came twice
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_TRUE(events_.events[0].status.ok());
+  EXPECT_EQ(events_.events[0].members.size(), 2U);
+  EXPECT_EQ(events_.events[0].member_total, 3);
+}
+
+TEST_F(Queries, ListNoLongerThanTheRequestTimeout) {
+  ASSERT_TRUE(engine_.query(1, list_query(lock_, "*", 2), now_).ok());
+  for (int pages = 0; events_.events.empty() && pages < 10; ++pages) {
+    answer(page("7", "belay:r:{a}"));
+    advance(kSecond);
+  }
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].status.code, BELAY_UNAVAILABLE);
+  EXPECT_NE(events_.events[0].status.message.find("the end of the answer did not come within 5000"),
+            std::string::npos);
+  EXPECT_EQ(now_, 6 * kSecond);
+}
+
 }  // namespace
 }  // namespace belay
