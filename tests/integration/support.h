@@ -48,6 +48,7 @@ extern const Test rights_tests[];
 extern const Test misuse_tests[];
 extern const Test log_tests[];
 extern const Test secret_tests[];
+extern const Test scale_tests[];
 
 // ---- Processes
 
