@@ -153,7 +153,7 @@ if anybody and not held then
   anybody = redis.call('EXISTS', KEYS[3]) == 1
 end
 
-local remaining = hand.joint and hand.members.look_in(hand.joint, permits) or kept_until(record) - ts
+local remaining = hand.joint and hand.members.look_in(hand.joint) or kept_until(record) - ts
 if queue == 0 then
   return struct.pack('<Bdd', BUSY, ts, remaining)
 end

@@ -211,6 +211,12 @@ local function entry_of(key, who)
   return fine and #entry >= ENTRY_SIZE + size and entry or nil
 end
 
+-- Tells a waiter to look again in `wait` microseconds. Returns whether anybody listens.
+local function tell_look(keys, at, inbox, ts, who, entry, wait)
+  local kind = #who == CLAIM_SIZE and SEMAPHORE or LOCK
+  return tell(inbox, who, struct.pack('<BBc8dd', NEXT, kind, entry, ts, wait) .. keys[at]) > 0
+end
+
 -- Tells the first waiter to look again in `wait` microseconds, or the first `most`, one shortly after the other; drops those
 -- that nobody listens for.
 local function tell_next(keys, at, inbox, ts, wait, most)
@@ -221,9 +227,7 @@ local function tell_next(keys, at, inbox, ts, wait, most)
       return
     end
     local entry = entry_of(keys[at + 3], who)
-    local kind = #who == CLAIM_SIZE and SEMAPHORE or LOCK
-    local look_in = wait + told * STAGGER_US
-    if entry and tell(inbox, who, struct.pack('<BBc8dd', NEXT, kind, entry, ts, look_in) .. keys[at]) > 0 then
+    if entry and tell_look(keys, at, inbox, ts, who, entry, wait + told * STAGGER_US) then
       told = told + 1
       if told == (most or 1) then
         return
@@ -359,12 +363,13 @@ local function members(keys, at, ts)
     return limit == 0 and group ~= '' and joint.group == group and not redis.call('ZSCORE', keys[at + 4], who)
   end
 
-  -- In how long a waiter may look again: when the last of those who share a lock ends, or the first permit comes back; at once
-  -- where it asks for more than there will be.
-  function self.look_in(joint, permits)
-    if joint.limit > 0 and permits > joint.limit then
-      return 0
-    end
+  -- Whether there will never be room: it asks for more permits than there are, or the name is of the other kind by now.
+  function self.never_fits(joint, permits, limit)
+    return (limit > 0) ~= (joint.limit > 0) or (joint.limit > 0 and permits > joint.limit)
+  end
+
+  -- In how long a waiter may look again: when the last of those who share a lock ends, or the first permit comes back.
+  function self.look_in(joint)
     local edge = redis.call(joint.limit > 0 and 'ZRANGE' or 'ZREVRANGE', keys[at + 4], 0, 0, 'WITHSCORES')
     return edge[2] and math.max(0, edge[2] - ts) or 0
   end
@@ -406,9 +411,11 @@ local function give(keys, at, inbox, ts, hand, head, entry)
 end
 
 -- Serves the waiters in turn, as long as each fits beside who holds: nobody (the lock is free, or its record has lapsed), or
--- hand.joint. `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
--- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant), lookers (how many
--- waiters are to look themselves); filled in: lease (of the grants made, to one alone with its lock-delay; 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands'
+-- hand.joint. A waiter that will never fit loses its place, and is told to look: the reply tells it why.
+-- `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
+-- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant), lookers (how many waiters are
+-- to look themselves); filled in: lease (of the grants made, to one alone with its lock-delay; 0: none), to (whom). Returns
+-- 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands'
 -- (the first in line does not fit) or 'more' (call again).
 local function serve(keys, at, inbox, ts, hand, own)
   hand.lease = 0
@@ -424,8 +431,11 @@ local function serve(keys, at, inbox, ts, hand, own)
     if entry and hand.joint then
       local _, _, _, permits, limit, size = struct.unpack(ENTRY, entry)
       hand.members = hand.members or members(keys, at, ts)
-      if not hand.members.fits(hand.joint, head, entry:sub(ENTRY_SIZE + 1, ENTRY_SIZE + size), permits, limit) then
-        tell_next(keys, at, inbox, ts, hand.members.look_in(hand.joint, permits), hand.lookers)
+      if hand.members.never_fits(hand.joint, permits, limit) then
+        tell_look(keys, at, inbox, ts, head, entry, 0)
+        entry = nil
+      elseif not hand.members.fits(hand.joint, head, entry:sub(ENTRY_SIZE + 1, ENTRY_SIZE + size), permits, limit) then
+        tell_next(keys, at, inbox, ts, hand.members.look_in(hand.joint), hand.lookers)
         return 'stands'
       end
     end

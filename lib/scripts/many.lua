@@ -110,7 +110,7 @@ end
 local function remaining(name)
   local record = redis.call('GET', KEYS[name.at])
   if name.joint then
-    return name.members.look_in(name.joint, 1)
+    return name.members.look_in(name.joint)
   end
   return record and math.max(0, kept_until(record) - ts) or 0
 end

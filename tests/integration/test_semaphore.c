@@ -451,6 +451,34 @@ static void test_stopped_waiter(Server* server) {
   free_clients(clients, 2);
 }
 
+static void ask_for_four(Server* server, const Line* parent, int64_t number) {
+  (void)number;
+  hear(parent);
+  belay_client* client = CLIENT(.url = server->url);
+  REFUSED(BELAY_LIMIT_DIFFERS, ACQUIRE(client, -1, PERMITS(.permits = 4)));
+  belay_client_free(client);
+}
+
+// Stopped, it does not learn that it asks for more than there will be.
+static void test_stopped_waiter_for_too_much(Server* server) {
+  const Child child = child_start(server, ask_for_four, 0);
+  belay_client* clients[2];
+  make_clients(server, clients, 2);
+  const int64_t hold = GRANTED(TRY(clients[0], 3, 4));
+  say(&child.line, 0);
+  EVENTUALLY(waiters_of(clients[0], "s") == 1);
+  child_pause(&child);
+  CHECK_STATUS(BELAY_OK, SUBMIT_PERMITS(clients[1], 1, 1, 0));
+  EVENTUALLY(waiters_of(clients[0], "s") == 2);
+  CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(clients[0], "s", -1, 2, NULL));
+  CHECK_INT(1, waiters_of(clients[0], "s"));
+  CHECK_STATUS(BELAY_OK, belay_release(clients[0], hold));
+  give_back(clients[1], take_soon(clients[1], 1, 1));
+  child_continue(&child);
+  child_end(&child);
+  free_clients(clients, 2);
+}
+
 // An ended permit comes back; its late release gives back nobody else's.
 static void test_fixed_lease(Server* server) {
   belay_client* clients[2];
@@ -590,6 +618,8 @@ const Test semaphore_tests[] = {
     {"Sixteen clients of four processes never hold more permits than there are", test_competition},
     {"The permits of a killed holder come back when its lease ends", test_killed_holder},
     {"A waiter for permits that is stopped keeps nobody waiting for long", test_stopped_waiter},
+    {"A waiter that asks for more permits than a lowered limit keeps nobody waiting while stopped",
+     test_stopped_waiter_for_too_much},
     {"A permit whose lease ended comes back, and its late release gives back nobody else's",
      test_fixed_lease},
     {"Permits are extended and abandoned like other holds", test_extend_and_abandon},

@@ -450,14 +450,55 @@ TEST_P(Semaphore, LowerLimitTellsAWaiterThatAsksForTooMuch) {
   permits("B", 4);
   told();
   set_limit(3);
-  EXPECT_EQ(queue().size(), 1U);
+  EXPECT_TRUE(queue().empty());
   const std::vector<Told> messages = told();
   ASSERT_EQ(messages.size(), 1U);
   EXPECT_EQ(messages[0].kind, "next");
   EXPECT_EQ(messages[0].wait, 0);
   EXPECT_EQ(permits("B", 4).code, "limit");
   EXPECT_EQ(give_back("B"), "not ours");
+}
+
+// It is stopped, and does not leave.
+TEST_P(Semaphore, LetsTheOthersPassAWaiterThatAsksForTooMuch) {
+  listen({"B", "C"});
+  permits("A", 3, 4);
+  permits("B", 4);
+  permits("C", 1);
+  told();
+  set_limit(2);
+  EXPECT_EQ(queue(), Names{"C"});
+  EXPECT_EQ(told_briefly(), (Names{"B next 1", "C next 1"}));
+  EXPECT_EQ(give_back("A"), "ok");
+  EXPECT_EQ(members(), Names{"C"});
+  EXPECT_EQ(used(), 1);
   EXPECT_TRUE(queue().empty());
+}
+
+TEST_P(Semaphore, WaiterThatAskedForTooMuchHasItsPlaceBackWithItsTicket) {
+  listen({"B", "C"});
+  permits("A", 4, 4);
+  const std::int64_t ticket = permits("B", 4).ticket;
+  permits("C", 1);
+  set_limit(2);
+  set_limit(4);
+  const Acquired again =
+      acquire_with({.client = "B", .ticket = ticket, .kind = kSemaphore, .permits = 4, .limit = 0});
+  EXPECT_EQ(again.code, "queued");
+  EXPECT_EQ(queue(), (Names{"B", "C"}));
+}
+
+TEST_P(Semaphore, DropsNoMoreThanSixtyFourThatAskForTooMuchACall) {
+  listen({"B", "C"});
+  permits("A", 4, 4);
+  for (int i = 0; i < kSkips + 6; ++i) {
+    permits("B", 4, 0, i + 1);
+  }
+  permits("C", 1);
+  EXPECT_EQ(set_limit(2).code, "more");
+  EXPECT_EQ(queue().size(), 7U);
+  EXPECT_EQ(set_limit(2).code, "ok");
+  EXPECT_EQ(queue(), Names{"C"});
 }
 
 // ---- What somebody deletes by hand
@@ -561,6 +602,22 @@ TEST_P(Kinds, WaiterOfAnotherKindIsServedWhereTheRecordIsLost) {
   EXPECT_EQ(permits("C", 1, 3).code, "BELAYTYPE");
   EXPECT_EQ(give_back("C"), "not ours");
   EXPECT_TRUE(queue().empty());
+}
+
+// They are told by the reply that the name is something else by now.
+TEST_P(Kinds, WaitersOfAnotherKindAreDroppedWhereTheNameIsHeldTogether) {
+  listen({"B", "C"});
+  acquire("A");
+  acquire("B");
+  command({"DEL", record_key()});
+  EXPECT_EQ(set_limit(1).code, "ok");
+  EXPECT_EQ(record()->limit, 1);
+  EXPECT_TRUE(queue().empty());
+  EXPECT_EQ(permits("A", 1).code, "granted");
+  permits("C", 1);
+  command({"DEL", record_key(), ends_key()});
+  share("A");
+  EXPECT_EQ(members(), Names{"C"});
 }
 
 ON_ALL_BACKENDS(Semaphore);

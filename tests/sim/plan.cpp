@@ -27,7 +27,7 @@ class Planner {
       }
     }
     plan.latch = plan.latch || on(25);
-    plan.limits = on(50);
+    plan.limits = plan.limits > 0 ? plan.limits : on(50) ? 15 : 0;
     plan.writes = on(25);
     plan.faults.clock_slips = on(30);
     plan.forged = on(20);
@@ -50,6 +50,7 @@ class Planner {
     faults.cuts = on(50);
     faults.lost_pushes = on(30);
     faults.pauses = on(50);
+    faults.stops = on(20);
     faults.crashes = on(40);
     faults.server_stops = on(30);
     faults.server_restarts = on(20);
@@ -78,9 +79,12 @@ class Planner {
       haunted(plan);
     } else if (kind <= 40) {
       distant(plan);
+      plan.faults.stops = false;  // what outlasts the bounds there takes too long
       plan.between_faults = {10 * kMillisecond, 10 * kSecond};
       plan.calm_at = plan.start_at + span(5 * kSecond, 60 * kSecond);
       plan.drain_at = plan.calm_at + span(kSecond, 10 * kSecond);
+    } else if (kind <= 48) {
+      stopped(plan);
     }
   }
 
@@ -128,6 +132,23 @@ class Planner {
     plan.latch = on(50);
     plan.longest_delay = random_.between(300, 5000);
     plan.calm_at = plan.start_at + 400 * kMillisecond;
+    plan.drain_at = plan.calm_at + 20 * kMillisecond;
+  }
+
+  // Waiters that stop for good, of what changes under them, before clients that release and end:
+  // nobody may stand in the way of others for longer than a grant.
+  void stopped(Plan& plan) {
+    plan.faults = Faults();
+    plan.faults.stops = true;
+    plan.faults.shutdowns = on(50);
+    plan.processes = 4;
+    plan.stopped = true;
+    plan.semaphore = on(70);
+    plan.limits = 30;
+    plan.hold = {kMillisecond, 300 * kMillisecond};
+    plan.longest_delay = random_.between(300, 5000);
+    plan.between_faults = {10 * kMillisecond, 200 * kMillisecond};
+    plan.calm_at = plan.start_at + 500 * kMillisecond;
     plan.drain_at = plan.calm_at + 20 * kMillisecond;
   }
 

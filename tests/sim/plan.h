@@ -30,7 +30,7 @@ struct Plan {
   std::int64_t readers = 35;     // percent of the requests then
   std::int64_t identities = 15;  // the same
   bool semaphore = false;        // one of the names is one
-  bool limits = false;           // whose limit is changed
+  std::int64_t limits = 0;       // percent of what is done that changes its limit
   bool writes = false;           // holders write under their fence
   bool latch = false;            // users set, count down and await one, too
   bool sets = false;             // there are three names, of which some users take several at once
@@ -39,6 +39,7 @@ struct Plan {
   bool rows = false;     // several waiters in a row are stopped when a holder lets go and ends
   bool haunted = false;  // acquires are often cut off on their way, given up, and arrive late
   bool forged = false;   // somebody publishes messages
+  bool stopped = false;  // requests are chosen so that what stops stands in others' way
   Range think{200, 100 * kMillisecond};
   Range hold{200, 100 * kMillisecond};
   Micros longest_hold = 2 * kSecond;

@@ -241,7 +241,8 @@ class Schedule {
       if (!draining_ && stays) {
         if (acquires && plan_.latch && world_.chance(30)) {
           use_latch(user);
-        } else if (acquires && plan_.semaphore && plan_.limits && world_.chance(15)) {
+        } else if (acquires && plan_.semaphore && plan_.limits > 0 &&
+                   world_.chance(static_cast<int>(plan_.limits))) {
           set_limit(user);
         } else if (acquires) {
           acquire(user);
@@ -257,7 +258,8 @@ class Schedule {
   void acquire(User& user) {
     if (user.holds.empty()) {
       const auto last = static_cast<std::int64_t>(names_.size()) - 1;
-      user.name = names_[static_cast<std::size_t>(world_.random().between(0, last))];
+      user.name =
+          names_[static_cast<std::size_t>(plan_.stopped ? last : world_.random().between(0, last))];
       user.names = plan_.sets && world_.chance(60) ? some_names() : std::vector<std::string>();
       user.name = user.names.empty() ? user.name : user.names.front();
     }
@@ -392,10 +394,11 @@ class Schedule {
     }
   }
 
-  // It has been gone for long.
+  // It has been gone for long, and they were not stopped.
   void check_waits() {
     for (const auto& user : users_) {
-      if (user->tag != 0 && user->name == kLatch && user->process->alive()) {
+      if (user->tag != 0 && user->name == kLatch && user->process->alive() &&
+          !user->process->paused() && user->process->able_since() <= world_.now() - quiet_bound()) {
         world_.violation("P3: tag " + std::to_string(user->tag) +
                          " still awaits a latch that has been gone for long");
       }
@@ -419,8 +422,12 @@ class Schedule {
     Want want;
     const std::int64_t kind = world_.random().between(1, 100);
     if (name == kSemaphore) {
-      want.limit = !plan_.limits ? kLimit : world_.chance(50) ? 0 : some_limit();
-      want.permits = kind <= 60 ? 1 : kind <= 80 ? 2 : kLimit;
+      want.limit = plan_.limits == 0                    ? kLimit
+                   : plan_.stopped || world_.chance(50) ? 0
+                                                        : some_limit();
+      want.permits = kind <= (plan_.stopped ? 40 : 60)   ? 1
+                     : kind <= (plan_.stopped ? 55 : 80) ? 2
+                                                         : kLimit;
     } else if (plan_.sharing && kind <= plan_.readers) {
       want.group = kReaders;
     } else if (plan_.sharing && kind <= plan_.readers + plan_.identities) {
@@ -671,6 +678,7 @@ class Schedule {
     };
     add(faults.cuts, &Schedule::cut_somebody);
     add(faults.pauses, &Schedule::pause_somebody);
+    add(faults.stops, &Schedule::stop_somebody);
     add(faults.crashes, &Schedule::kill_somebody);
     add(faults.server_stops, &Schedule::stop_server);
     add(faults.server_restarts || faults.data_loss, &Schedule::restart_server);
@@ -719,6 +727,17 @@ class Schedule {
                       checks_.longest_delay());
       process->pause(duration);
       look_at_service();
+    }
+  }
+
+  // A waiter, if there is one; for so long that those behind it must get what they want without it.
+  void stop_somebody() {
+    Process* process = anybody();
+    for (int i = 0; process != nullptr && !asks_for_something(*process) && i < 3; ++i) {
+      process = anybody();
+    }
+    if (process != nullptr) {
+      process->pause(2 * quiet_bound() + plan_.calm_at - world_.now());
     }
   }
 

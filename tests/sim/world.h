@@ -25,6 +25,7 @@ struct Faults {
   bool cuts = false;
   bool lost_pushes = false;
   bool pauses = false;
+  bool stops = false;  // pauses that outlast every bound of progress
   bool crashes = false;
   bool server_stops = false;
   bool server_restarts = false;  // with data
