@@ -164,9 +164,11 @@ local stored = highest_fence(KEYS, 1, 0)
 local function keep_queue()
   redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
   if hand.joint then
-    keep(KEYS[4], QUEUE_MS)
-  else
-    redis.call('PEXPIRE', KEYS[4], QUEUE_MS)
+    keep_lists(KEYS, 1, QUEUE_MS)
+    return
+  end
+  for index = 3, 5 do
+    redis.call('PEXPIRE', KEYS[index], QUEUE_MS)
   end
 end
 

@@ -267,11 +267,29 @@ local function members(keys, at, ts)
 
   -- Begins what several will hold together. A semaphore has a limit; those who share a lock are of one group, under one fence.
   function self.begin(fence, group, limit)
+-- Lets the queue, the waiters' hash and the ends stand for `ms` more at least, and all for as long: what one of them lists has its
+-- text in another, which must not stay behind.
+local function keep_lists(keys, at, ms)
+  ms = math.max(ms, redis.call('PTTL', keys[at + 3]))
+  for index = at + 2, at + 4 do
+    redis.call('PEXPIRE', keys[index], ms)
+  end
+end
+
     redis.call('SET', keys[at],
       struct.pack(HEADER, VERSION, limit > 0 and SEMAPHORE or LOCK, 0, NOBODY, fence, ts, fence, 0, 0, 0, NOBODY, 0)
         .. struct.pack(JOINT, 0, limit) .. group, 'PX', limit > 0 and LIMIT_MS or SWEEP_MS)
-    for _, who in ipairs(redis.call('ZRANGE', keys[at + 4], 0, SKIPS - 1)) do -- left by a record that somebody deleted
-      redis.call('HDEL', keys[at + 3], '=' .. who)
+    -- Left by a record that has lapsed or that somebody deleted. After the SET, which is refused where memory is full unless
+    -- something was written.
+    for first = 0, SKIPS * (SKIPS - 1), SKIPS do
+      local left = redis.call('ZRANGE', keys[at + 4], first, first + SKIPS - 1)
+      if #left == 0 then
+        break
+      end
+      for index, who in ipairs(left) do
+        left[index] = '=' .. who
+      end
+      redis.call('HDEL', keys[at + 3], unpack(left))
     end
     redis.call('DEL', keys[at + 4]) -- after the SET, which is refused where memory is full unless something was written
     return { used = 0, limit = limit, fence = fence, group = group }
@@ -307,8 +325,7 @@ local function members(keys, at, ts)
     redis.call('HSET', keys[at + 3], '=' .. who,
       struct.pack(MEMBER, struct.pack('<d', member.epoch), member.fence, member.since, member.expires, member.delay,
         member.permits, member.holds, member.local_waiters) .. info)
-    keep(keys[at + 3], math.max(stands, QUEUE_MS))
-    keep(keys[at + 4], stands)
+    keep_lists(keys, at, math.max(stands, QUEUE_MS))
   end
 
   -- The info text of a member that stands.

@@ -20,13 +20,18 @@ end
 if problem then
   return problem
 end
-local function first_of(key)
-  local list = redis.call('ZRANGE', key, 0, math.max(most - 1, 0), 'WITHSCORES')
+local function some_of(key, from)
+  local list = redis.call('ZRANGE', key, from, from + math.max(most - 1, 0), 'WITHSCORES')
   return most > 0 and list or {}
 end
-local waiting, held = first_of(KEYS[3]), is_latch and {} or first_of(KEYS[5])
-local reply = { struct.pack('<d', ts), record or '', redis.call('ZCARD', KEYS[3]), is_latch and 0 or redis.call('ZCARD', KEYS[5]),
-  #waiting / 2 }
+
+-- Members that are as good as gone come first.
+local listed = is_latch and 0 or redis.call('ZCARD', KEYS[5])
+local standing = listed > 0
+  and redis.call('ZRANGE', KEYS[5], string.format('%.0f', ts), '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
+local gone = standing and redis.call('ZRANK', KEYS[5], standing) or listed
+local waiting, held = some_of(KEYS[3], 0), gone < listed and some_of(KEYS[5], gone) or {}
+local reply = { struct.pack('<d', ts), record or '', redis.call('ZCARD', KEYS[3]), listed - gone, #waiting / 2 }
 local function without_secret(entry)
   return #entry < ENTRY_SIZE and '' or entry:sub(1, SECRET_OFFSET) .. entry:sub(ENTRY_SIZE + 1)
 end

@@ -583,15 +583,14 @@ TEST_P(Shared, IsInspected) {
 
 TEST_P(Shared, NothingStaysForEver) {
   share("A", 1, "r", 600 * kSecond);
-  acquire("W");  // its queue stands for two minutes
+  acquire("W");
   EXPECT_GT(pttl(waiters_key()), 590'000);
   EXPECT_GT(pttl(record_key()), 590'000);
   EXPECT_GT(pttl(ends_key()), 590'000);
-  EXPECT_LE(pttl(queue_key()), 120'000);
-  EXPECT_GT(pttl(queue_key()), 0);
-  share("B", 1, "r");  // queued: shortens nothing
+  EXPECT_GT(pttl(queue_key()), 590'000);  // as long as the texts of those who wait
+  share("B", 1, "r");                     // queued: shortens nothing
   EXPECT_GT(pttl(waiters_key()), 590'000);
-  for (const std::string& key : {waiters_key(), record_key(), ends_key()}) {
+  for (const std::string& key : {waiters_key(), record_key(), ends_key(), queue_key()}) {
     EXPECT_LE(pttl(key), 601'000) << key;
   }
 }
@@ -622,6 +621,54 @@ TEST_P(Shared, LosesItsMembersWithItsRecordOrItsEnds) {
     EXPECT_EQ(leftovers(), key == ends_key() ? 1 : 0);  // the lost member's text, which expires
     EXPECT_NE(pttl(waiters_key()), -1);
   }
+}
+
+// Else the text of a member, or of a waiter, would stay behind for as long as others prolong the
+// hash that has it.
+TEST_P(Shared, EndsAndQueueStandForAsLongAsTheTexts) {
+  listen({"W"});
+  const Acquired a = share("A", 1, "r", 10 * kSecond);
+  EXPECT_GT(pttl(waiters_key()), 110'000);
+  EXPECT_GT(pttl(ends_key()), 110'000);
+  acquire("W");
+  EXPECT_EQ(renew_share("A", a.fence, 600 * kSecond).code, "ok");
+  EXPECT_GT(pttl(waiters_key()), 590'000);
+  EXPECT_GT(pttl(queue_key()), 590'000);
+}
+
+TEST_P(Shared, EndsStandForAsLongAsTheTextsWhereOneIsAloneByNow) {
+  share("A", 1, "r", kSecond / 100);
+  command({"DEL", record_key()});
+  command({"PEXPIRE", ends_key(), "1000"});
+  acquire("W");
+  acquire("X");
+  EXPECT_GT(pttl(waiters_key()), 110'000);
+  EXPECT_GT(pttl(ends_key()), 110'000);
+}
+
+TEST_P(Shared, NoTextOfTheDeadStaysBehind) {
+  for (int i = 0; i < 2 * kSkips + 2; ++i) {
+    share("R" + std::to_string(i));
+  }
+  command({"DEL", record_key()});
+  share("B");
+  EXPECT_EQ(members(), Names{"B"});
+  EXPECT_EQ(command({"HLEN", waiters_key()}).integer, 1);
+}
+
+TEST_P(Shared, InspectShowsNoMemberWhoseEndHasCome) {
+  share("A");
+  share("B");
+  share("C");
+  lapse_member(client_id("A"));
+  lapse_member(client_id("B"));
+  const Inspected seen = inspect();
+  EXPECT_EQ(seen.member_count, 1);
+  ASSERT_EQ(seen.members.size(), 1U);
+  EXPECT_EQ(seen.members[0].client, "C");
+  lapse_member(client_id("C"));
+  EXPECT_EQ(inspect().member_count, 0);
+  EXPECT_TRUE(inspect().members.empty());
 }
 
 TEST_P(Shared, MemberWhoseTextIsLostHoldsItUntilItsEnd) {

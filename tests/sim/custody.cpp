@@ -108,6 +108,7 @@ void Custody::before_script() {
 
 void Custody::after_script(int process, Server::Args argv) {
   for (Watched& watched : watched_) {
+    check_texts(watched);
     const Holders after = live_holders(watched);
     for (const auto& [who, holder] : after) {
       watched.fences.emplace(holder.process, holder.fence, holder.last_fence);
@@ -175,6 +176,28 @@ void Custody::check_order(const Watched& watched, const std::string& who) {
       world_.violation("P4: process " + std::to_string(process_of(who)) + " got '" + watched.name +
                        "' before process " + std::to_string(process_of(was.member)));
       return;
+    }
+  }
+}
+
+// No text of a waiter without its place, nor of a member without its end: nobody would remove it.
+// Somebody may delete those.
+void Custody::check_texts(const Watched& watched) {
+  if (faults_.data_loss) {
+    return;
+  }
+  std::set<std::string> listed;
+  for (const Server::Ranked& waiter : world_.server().ranked(watched.queue_key)) {
+    listed.insert(waiter.member);
+  }
+  for (const Server::Ranked& member : world_.server().ranked(watched.ends_key)) {
+    listed.insert("=" + member.member);
+  }
+  for (const std::string& who : world_.server().fields(watched.waiters_key)) {
+    if (!listed.contains(who)) {
+      world_.violation("the text of process " +
+                       std::to_string(process_of(who.substr(who.starts_with("=") ? 1 : 0))) +
+                       " stays behind at '" + watched.name + "'");
     }
   }
 }

@@ -66,6 +66,7 @@ class Custody {
   void add_members(const Watched& watched, Holders* holders);
   void check_owner(const Watched& watched, const Holders& after, int process);
   void check_order(const Watched& watched, const std::string& who);
+  void check_texts(const Watched& watched);
   void check_forgotten(const Watched& watched, const Holder& holder);
 
   World& world_;

@@ -160,6 +160,18 @@ std::optional<std::string_view> Server::field(std::string_view key, std::string_
                                                  : std::optional<std::string_view>(found->second);
 }
 
+std::vector<std::string> Server::fields(std::string_view key) {
+  Value* const value = state_->find_now(key);
+  const auto* const hash = value == nullptr ? nullptr : std::get_if<Hash>(&value->data);
+  std::vector<std::string> names;
+  if (hash != nullptr) {
+    for (const auto& [name, text] : *hash) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
 std::vector<Server::Ranked> Server::ranked(std::string_view key) {
   Value* const value = state_->find_now(key);
   const auto* const set = value == nullptr ? nullptr : std::get_if<SortedSet>(&value->data);

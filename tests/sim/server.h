@@ -79,6 +79,7 @@ class Server {
 
   [[nodiscard]] std::optional<std::string_view> text(std::string_view key);
   [[nodiscard]] std::optional<std::string_view> field(std::string_view key, std::string_view name);
+  [[nodiscard]] std::vector<std::string> fields(std::string_view key);
   [[nodiscard]] std::vector<Ranked> ranked(std::string_view key);
   [[nodiscard]] std::span<const std::string> elements(std::string_view key);
 
