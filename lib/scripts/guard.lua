@@ -7,7 +7,8 @@
 -- Reply: { 1 written or 2 stale, newest fence seen (packed double), the command's reply (2: nothing) }; or, packed: 4 (late),
 --         server time
 -- A fence as new as the newest writes: a holder writes as often as it likes. Stale: nothing is changed. A command that fails
--- answers its own error, and its fence is not remembered, as nothing was written under it: every error changes nothing.
+-- answers its own error, and its fence is not remembered, as nothing was written under it: every error changes nothing. So does
+-- that of a user who may not keep the fence.
 -- Not safe to repeat where the command is not: who has lost the reply must not ask again.
 local WRITTEN, STALE = 1, 2
 
@@ -39,6 +40,15 @@ if not newest or not sound(newest) then
 end
 if fence < newest then
   return { STALE, stored }
+end
+
+-- Whether the new fence can be kept is tried by a SET that changes nothing: a write whose fence is not kept would let an older one
+-- follow. Full memory keeps it from nothing: a command that frees memory lets a SET follow it.
+if fence > newest then
+  local tried = redis.pcall('SET', KEYS[2], stored or packed, 'XX', 'KEEPTTL')
+  if type(tried) == 'table' and tried.err and not tried.err:find('OOM', 1, true) then
+    return tried
+  end
 end
 
 local reply = redis.pcall(name, KEYS[1], unpack(ARGV, 3))

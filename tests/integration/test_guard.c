@@ -226,6 +226,34 @@ static void test_rights(Server* server) {
   belay_client_free(client);
 }
 
+static void test_prefix(Server* server) {
+  belay_client* client = CLIENT(.url = server->url, .prefix = "mine:");
+  CHECK_STATUS(BELAY_OK, WRITE(client, 7, NULL, "INCR"));
+  CHECK(strstr(server_ask(server, "KEYS", "mine:g:{*}:order", NULL), "order") != NULL);
+  CHECK_TEXT("order", server_ask(server, "KEYS", "order", NULL));
+  CHECK(strstr(server_ask(server, "DBSIZE", NULL), "2") != NULL);
+  belay_client_free(client);
+}
+
+// Its fence could not be kept: nothing is written under it.
+static void test_no_right_to_keep_the_fence(Server* server) {
+  server_tell(server, "ACL", "SETUSER", "writer", "reset", "on", ">s3cret", "~belay:*", "&belay:*",
+              "~order", "+subscribe", "+publish", "+time", "+eval", "+evalsha", "+get", "+incr",
+              NULL);
+  belay_client* client = CLIENT(.url = server->url, .user = "writer", .password = "s3cret");
+  belay_client* other = CLIENT(.url = server->url);
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_NOT_PERMITTED, WRITE(client, 1002, &event, "INCR"));
+  CHECK_INT(0, belay_event_in_doubt_ms(event));
+  belay_event_free(event);
+  check_data(server, "");
+  CHECK_STATUS(BELAY_OK, WRITE(other, 5, NULL, "INCR"));
+  CHECK_STATUS(BELAY_NOT_PERMITTED, WRITE(client, 1002, NULL, "INCR"));
+  check_data(server, "1");
+  belay_client_free(client);
+  belay_client_free(other);
+}
+
 const Test guard_tests[] = {
     {"A fenced write of an older holder answers STALE_FENCE and changes nothing", test_stale},
     {"A fenced write tells what its command replied", test_replies},
@@ -237,5 +265,8 @@ const Test guard_tests[] = {
     {"A cancelled write is carried out all the same", test_cancel},
     {"A fenced write that is cut off takes place once or not at all, and is in doubt", test_cuts},
     {"A writer needs the right to its command and its key", test_rights},
+    {"A fence is kept under the client's prefix", test_prefix},
+    {"A writer who may not keep its fence writes nothing, and is not in doubt",
+     test_no_right_to_keep_the_fence},
     {NULL, NULL},
 };

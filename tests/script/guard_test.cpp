@@ -202,3 +202,51 @@ ON_ALL_BACKENDS(Guard);
 
 }  // namespace
 }  // namespace belay::test
+// Where a user may not keep the fence. The simulated server knows no users.
+class GuardRights : public Guard {
+ protected:
+  void TearDown() override { command({"ACL", "DELUSER", "writer"}); }
+
+  // The same by a user with these rights beside its own command's.
+  std::string write_as_user(const std::vector<std::string>& rights, std::int64_t fence,
+                            const std::vector<std::string>& words) {
+    std::vector<std::string> user{"ACL",    "SETUSER", "writer",   "reset", "on",   ">secret",
+                                  "~order", "+auth",   "+evalsha", "+eval", "+time"};
+    user.insert(user.end(), rights.begin(), rights.end());
+    if (command(user).is_error()) {
+      return "no such rights";  // before Redis 7.0
+    }
+    EXPECT_EQ(command({"AUTH", "writer", "secret"}).text, "OK");
+    const std::string outcome = write(fence, words);
+    EXPECT_EQ(command({"AUTH", "default", "any"}).text, "OK");
+    return outcome;
+  }
+};
+
+TEST_P(GuardRights, ChangesNothingWhereTheFenceMayNotBeKept) {
+  const std::vector<std::string> no_set{"~belay:*", "+get", "+incr"};
+  EXPECT_FALSE(write_as_user(no_set, 1002, {"INCR"}).starts_with("written"));
+  EXPECT_EQ(contents(), "");
+  EXPECT_EQ(write(5, {"INCR"}), "written 1");
+  const std::string before = contents();
+  EXPECT_FALSE(write_as_user(no_set, 1002, {"INCR"}).starts_with("written"));
+  EXPECT_EQ(contents(), before);
+}
+
+TEST_P(GuardRights, ChangesNothingWhereTheGuardMayOnlyBeRead) {
+  const std::vector<std::string> read_only{"%R~belay:*", "+get", "+set", "+incr"};
+  EXPECT_FALSE(write_as_user(read_only, 1002, {"INCR"}).starts_with("written"));
+  EXPECT_EQ(contents(), "");
+}
+
+TEST_P(GuardRights, WritesWithNoMoreThanTheReadmeSays) {
+  const std::vector<std::string> least{"~belay:*", "+get", "+set", "+incr"};
+  EXPECT_EQ(write_as_user(least, 1002, {"INCR"}), "written 1");
+  EXPECT_EQ(write_as_user(least, 1003, {"INCR"}), "written 2");
+  EXPECT_EQ(write_as_user(least, 5, {"INCR"}), "stale 1003");
+}
+
+INSTANTIATE_TEST_SUITE_P(On, GuardRights,
+                         testing::Values(Backend::Kind::kRedis, Backend::Kind::kValkey),
+                         [](const auto& tested) { return name_of(tested.param); });
+

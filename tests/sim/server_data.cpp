@@ -36,6 +36,7 @@ struct SetOptions {
   std::int64_t lives_ms = 0;
   bool only_new = false;
   bool only_old = false;
+  bool keeps_ttl = false;
 };
 
 // Returns "" or the error to answer.
@@ -58,6 +59,8 @@ std::string_view read_set_options(std::span<const std::string_view> argv, SetOpt
       options.only_new = true;
     } else if (equals_ignoring_case(argv[i], "XX")) {
       options.only_old = true;
+    } else if (equals_ignoring_case(argv[i], "KEEPTTL")) {
+      options.keeps_ttl = true;
     } else {
       return kSyntaxError;
     }
@@ -83,15 +86,14 @@ void set(Call& call) {
     return;
   }
   Store& store = call.server.store;
-  if (options.only_new || options.only_old) {
-    const bool there = store.find(call.argv[1]) != nullptr;
-    if (there ? options.only_new : options.only_old) {
-      call.reply.null();
-      return;
-    }
+  const Value* const before = store.find(call.argv[1]);
+  if (before != nullptr ? options.only_new : options.only_old) {
+    call.reply.null();
+    return;
   }
+  const std::int64_t kept = options.keeps_ttl && before != nullptr ? before->expires_ms : 0;
   put(store, call.argv[1], call.argv[2],
-      options.lives_ms == 0 ? 0 : store.now_ms() + options.lives_ms);
+      options.lives_ms == 0 ? kept : store.now_ms() + options.lives_ms);
   call.reply.status("OK");
 }
 

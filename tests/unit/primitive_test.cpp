@@ -206,6 +206,17 @@ TEST(Inspect, TakesNoNumbersBeyondAllMeasure) {
   });
 }
 
+TEST(FencedWrite, GuardsAKeyUnderItsClientsPrefix) {
+  for (const std::string prefix : {"belay:", "mine:"}) {
+    const auto query = fenced_write_query(prefix, {"k", 7, {"INCR"}});
+    const Command command = query->command(0, 0);
+    ASSERT_EQ(command.keys.size(), 2U);
+    EXPECT_EQ(command.keys[0], "k");
+    EXPECT_EQ(command.keys[1], guard_key_of(prefix, "k"));
+    EXPECT_TRUE(command.keys[1].starts_with(prefix + "g:{")) << command.keys[1];
+  }
+}
+
 TEST(FencedWrite, TakesNoReplyThatTheScriptDoesNotGive) {
   const auto read = [](const std::string& code, std::int64_t newest, const std::string& reply) {
     Event event;
