@@ -294,7 +294,7 @@ belay::Result<belay::FencedWrite> checked_write(std::string_view key, std::int64
   belay::FencedWrite write;
   write.key = key;
   write.fence = fence;
-  Status status = belay::checked_range("fence", fence, 1, belay::kMaxId);
+  Status status = belay::checked_range("fence", fence, 1, belay::kMaxFence);
   if (status.ok()) {
     status = belay::checked_range("argc", argc, 1, kMostWords);
   }

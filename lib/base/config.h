@@ -48,6 +48,8 @@ inline constexpr Micros kMaxLockDelay = kSecond * 60;
 inline constexpr std::int64_t kMonthMs = std::int64_t{30} * 24 * 3600 * 1000;
 inline constexpr std::size_t kMaxNameSize = 1024;
 inline constexpr std::int64_t kMaxId = (std::int64_t{1} << 53) - 1;
+// The highest fence, and generation of a latch: MOST_FENCE of the scripts.
+inline constexpr std::int64_t kMaxFence = std::int64_t{1} << 52;
 
 // How far before the end of a lease we stop believing in it.
 constexpr Micros lease_margin(Micros lease) {

@@ -378,7 +378,6 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   }
   // It is ours again: what this client passed on before was taken up.
   std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.looks_after; });
-  saw_fence(claim.resource.slot, grant.last_fence);
   claim.state = ClaimState::kHeld;
   claim.ask_at = kNever;
   claim.permits = grant.permits;

@@ -192,6 +192,7 @@ class Engine final : public NodeEvents {
   void mark_reached(Claim& claim);
   Micros fallback_poll(std::int64_t position);
   std::int64_t highest_fence_of(std::uint16_t slot) const;
+  // By a reply: a message may be anybody's, and what it says would be sent on to the server.
   void saw_fence(std::uint16_t slot, std::int64_t fence);
   AcquireArgs begin_ask(Claim& claim, Micros now);
   void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);

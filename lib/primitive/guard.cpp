@@ -41,7 +41,7 @@ class FencedWriteQuery final : public Query {
     }
     Unpacker newest(reply.at(1).text());
     event->fence = newest.number();
-    if (!newest.complete() || event->fence < write_.fence || event->fence > kMaxId) {
+    if (!newest.complete() || event->fence < write_.fence || event->fence > kMaxFence) {
       return Progress::kUnsound;
     }
     if (code == kStale) {

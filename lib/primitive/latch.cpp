@@ -18,6 +18,10 @@ struct LatchAnswer {
   std::int64_t count = 0;
 };
 
+bool is_generation(std::int64_t number) {
+  return number >= 0 && number <= kMaxFence;
+}
+
 bool is_count(std::int64_t number) {
   return number >= 0 && number <= kMaxId;
 }
@@ -29,7 +33,7 @@ std::optional<LatchAnswer> read_answer(Reply reply) {
   fields.number();  // server time
   answer.generation = fields.number();
   answer.count = fields.number();
-  const bool sound = is_count(answer.generation) && is_count(answer.count);
+  const bool sound = is_generation(answer.generation) && is_count(answer.count);
   return fields.complete() && sound ? std::optional(answer) : std::nullopt;
 }
 
@@ -230,7 +234,8 @@ std::optional<AcquireAnswer> LatchPrimitive::read_acquire(Reply reply) const {
   if (answer.remaining == 0) {
     answer.remaining = kMaxLease;  // it stands for ever: longer than anybody waits to look again
   }
-  sound = sound && is_count(answer.generation) && is_count(answer.count) && answer.remaining > 0;
+  sound =
+      sound && is_generation(answer.generation) && is_count(answer.count) && answer.remaining > 0;
   return sound && fields.complete() ? std::optional(answer) : std::nullopt;
 }
 

@@ -174,7 +174,7 @@ bool take_mac(const Identity& me, std::int64_t epoch, std::string_view message, 
 }
 
 bool is_fence_range(std::int64_t fence, std::int64_t last) {
-  return fence >= 1 && fence <= last && last <= kMaxId;
+  return fence >= 1 && fence <= last && last <= kMaxFence;
 }
 
 std::string packed_leave(const Identity& me, const LeaveArgs& args) {
@@ -289,7 +289,7 @@ std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {
     answer.ticket = fields.number();
     answer.highest_fence = fields.number();
     answer.handed = fields.number();
-    sound = answer.highest_fence <= kMaxId && answer.handed <= kMaxHanded;
+    sound = answer.highest_fence <= kMaxFence && answer.handed <= kMaxHanded;
   } else if (answer.code == AcquireCode::kBusy) {
     answer.remaining = fields.number();
   } else if (answer.code == AcquireCode::kLimit) {
@@ -317,7 +317,7 @@ std::optional<RenewAnswers> HeldPrimitive::read_renew(Reply reply) const {
     answer.code = static_cast<RenewCode>(code);
     answer.last_fence = fields.number();
     answer.others_wait = fields.u8() != 0;
-    if (code < 1 || code > 3 || answer.last_fence > kMaxId) {
+    if (code < 1 || code > 3 || answer.last_fence > kMaxFence) {
       return std::nullopt;
     }
     answers.claims.push_back(answer);
@@ -398,7 +398,7 @@ std::optional<Message> HeldPrimitive::read_message(std::string_view payload) con
     const std::uint8_t how = fields.u8();
     message.opened = how == kOpened;
     // Where the latch is gone, so may be what its generation was.
-    sound = message.of == Kind::kLatch &&
+    sound = message.of == Kind::kLatch && message.generation <= kMaxFence &&
             ((how == kOpened && message.generation > 0) || how == kGone) &&
             take_mac(me_, message.epoch, payload, &fields);
   } else if (message.kind == MessageKind::kBroken) {

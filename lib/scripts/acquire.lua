@@ -158,11 +158,10 @@ if queue == 0 then
   return struct.pack('<Bdd', BUSY, ts, remaining)
 end
 
-local stored = highest_fence(KEYS, 1, 0)
+local stored = stored_fence(KEYS, 1)
 
 -- PEXPIRE is allowed when memory is full, and a script that has written may go on writing: who waits already may poll then.
 local function keep_queue()
-  redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
   if hand.joint then
     keep_lists(KEYS, 1, QUEUE_MS)
     return

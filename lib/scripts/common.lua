@@ -31,6 +31,9 @@ local MEMBER, MEMBER_SIZE = '<c8dddddHH', 52
 local CLIENT_SIZE, CLAIM_SIZE, LONGEST_GROUP = 22, 30, 65535
 -- 2^53, to which a double counts, less room for what is added to it.
 local LARGEST = 9007199254740992 - 131072
+-- The highest fence, and the highest that others may follow: what a call may give then stays below the other. Clients know the same.
+local MOST_FENCE = 4503599627370496
+local LAST_FOLLOWED = MOST_FENCE - 131072
 -- Fences that a grant reserves for local handoffs; how many dead waiters or ended leases one call may pass over; how long a
 -- queue that nobody polls stands; how long a record outlives its expiry (an expired record frees the lock by itself: this only
 -- sweeps); how long a semaphore that nobody uses remembers its limit.
@@ -44,7 +47,11 @@ local GRANT, NEXT, WAITS, BROKEN, SETTLED = 1, 2, 3, 4, 5
 
 local function now()
   local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
+  local ts = time[1] * 1000000 + time[2]
+  if ts > LAST_FOLLOWED then
+    error(redis.error_reply('BELAYARGS the clock of this server is past the year 2112'))
+  end
+  return ts
 end
 
 -- Whether it is a whole number within bounds. Any other is not Belay's, and no command is given it.
@@ -144,19 +151,35 @@ local function prolong(key, ts, until_, packed, offset)
   redis.call('SETRANGE', key, offset, packed)
 end
 
--- What a fence's key holds. Ends the verb where that is no fence.
+-- Ends the verb over what stands for a fence, before anything is written.
+local function refuse_fence(key)
+  error(redis.error_reply('BELAYTYPE key ' .. key .. ' does not hold a fence that a higher one may follow: delete it, and '
+    .. 'restart clients that have seen that fence'))
+end
+
+-- What a fence's key holds.
 local function fence_in(key, stored)
   local fence = #stored == 8 and struct.unpack('<d', stored)
-  if not fence or not sound(fence) then
-    error(redis.error_reply('BELAYTYPE key ' .. key .. ' does not hold a fence'))
+  if not fence or not (fence >= 0 and fence <= MOST_FENCE and fence % 1 == 0) then
+    refuse_fence(key)
   end
   return fence
 end
 
--- The highest fence of the slot, or what the client has seen, if that is higher.
+-- The highest fence of the slot; 0 where there is none.
+local function stored_fence(keys, at)
+  local stored = redis.call('GET', keys[at + 1])
+  return stored and fence_in(keys[at + 1], stored) or 0
+end
+
+-- That, or what the client has seen, if that is higher: for a verb to begin with, as others may follow it.
 local function highest_fence(keys, at, seen)
   local stored = redis.call('GET', keys[at + 1])
-  return stored and math.max(fence_in(keys[at + 1], stored), seen) or seen
+  local highest = stored and math.max(fence_in(keys[at + 1], stored), seen) or seen
+  if highest > LAST_FOLLOWED then
+    refuse_fence(keys[at + 1])
+  end
+  return highest
 end
 
 -- Makes a fence, and reserves `range` more. Returns it and the end of its range.
@@ -244,6 +267,15 @@ local function keep(key, ms)
   redis.call('PEXPIRE', key, math.max(ms, redis.call('PTTL', key)))
 end
 
+-- Lets the queue, the waiters' hash and the ends stand for `ms` more at least, and all for as long: what one of them lists has its
+-- text in another, which must not stay behind.
+local function keep_lists(keys, at, ms)
+  ms = math.max(ms, redis.call('PTTL', keys[at + 3]))
+  for index = at + 2, at + 4 do
+    redis.call('PEXPIRE', keys[index], ms)
+  end
+end
+
 -- Fails where a key that comes later holds something else, before anything is written.
 local function check_types(keys, at)
   redis.call('ZSCORE', keys[at + 2], '')
@@ -267,15 +299,6 @@ local function members(keys, at, ts)
 
   -- Begins what several will hold together. A semaphore has a limit; those who share a lock are of one group, under one fence.
   function self.begin(fence, group, limit)
--- Lets the queue, the waiters' hash and the ends stand for `ms` more at least, and all for as long: what one of them lists has its
--- text in another, which must not stay behind.
-local function keep_lists(keys, at, ms)
-  ms = math.max(ms, redis.call('PTTL', keys[at + 3]))
-  for index = at + 2, at + 4 do
-    redis.call('PEXPIRE', keys[index], ms)
-  end
-end
-
     redis.call('SET', keys[at],
       struct.pack(HEADER, VERSION, limit > 0 and SEMAPHORE or LOCK, 0, NOBODY, fence, ts, fence, 0, 0, 0, NOBODY, 0)
         .. struct.pack(JOINT, 0, limit) .. group, 'PX', limit > 0 and LIMIT_MS or SWEEP_MS)
@@ -291,7 +314,7 @@ end
       end
       redis.call('HDEL', keys[at + 3], unpack(left))
     end
-    redis.call('DEL', keys[at + 4]) -- after the SET, which is refused where memory is full unless something was written
+    redis.call('DEL', keys[at + 4])
     return { used = 0, limit = limit, fence = fence, group = group }
   end
 
@@ -336,7 +359,7 @@ end
   -- Adds a member. Permits of a semaphore have a fence each; those who share a lock share its fence.
   function self.join(joint, who, member, highest, info)
     -- Whoever has seen a later fence than stands here comes after a loss of data.
-    if joint.limit > 0 or highest > highest_fence(keys, at, 0) then
+    if joint.limit > 0 or highest > stored_fence(keys, at) then
       joint.fence = new_fence(keys, at, ts, highest, 0)
       redis.call('SETRANGE', keys[at], FENCE_OFFSET, struct.pack('<d', joint.fence))
     end

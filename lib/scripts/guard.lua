@@ -24,7 +24,7 @@ local ALONE = { del = true, unlink = true }
 check_call(#KEYS >= 2 and #ARGV >= 2 and #ARGV[1] == 16)
 local fence, not_after = struct.unpack('<dd', ARGV[1])
 local packed, name = ARGV[1]:sub(1, 8), ARGV[2]:lower()
-check_call(sound(fence) and fence > 0 and sound(not_after))
+check_call(sound(fence) and fence > 0 and fence <= MOST_FENCE and sound(not_after))
 if not name:find('^%l+$') or not WRITES:find('%s' .. name .. '%s') or (ALONE[name] and #ARGV > 2) then
   return redis.error_reply('BELAYCOMMAND this is no command that writes one key and touches no other')
 end
@@ -34,10 +34,10 @@ if ts > not_after then
   return struct.pack('<Bd', LATE, ts)
 end
 local stored = redis.pcall('GET', KEYS[2])
-local newest = not stored and 0 or type(stored) == 'string' and #stored == 8 and struct.unpack('<d', stored)
-if not newest or not sound(newest) then
+if type(stored) == 'table' then
   return redis.error_reply('BELAYTYPE key ' .. KEYS[2] .. ' does not hold a fence')
 end
+local newest = stored and fence_in(KEYS[2], stored) or 0
 if fence < newest then
   return { STALE, stored }
 end

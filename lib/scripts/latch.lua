@@ -34,7 +34,7 @@ local function latch_at(key, ts)
     return nil, redis.error_reply('BELAYTYPE key ' .. key .. ' holds a ' .. KINDS[kind] .. ', not a latch')
   end
   local _, _, _, count, generation, opened_since, until_ = struct.unpack(LATCH_HEADER, record)
-  if not (sound(count) and sound(generation) and sound(opened_since) and sound(until_)) then
+  if not (sound(count) and sound(generation) and generation <= MOST_FENCE and sound(opened_since) and sound(until_)) then
     return nil, redis.error_reply('BELAYTYPE key ' .. key .. ' does not hold a latch')
   end
   if until_ ~= 0 and until_ < ts then

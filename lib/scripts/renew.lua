@@ -18,7 +18,10 @@ check_call(sound(highest))
 local ts = now()
 
 local function reserve(at, last)
-  if highest_fence(KEYS, at, 0) < last then
+  if last > LAST_FOLLOWED then
+    refuse_fence(KEYS[at + 1])
+  end
+  if stored_fence(KEYS, at) < last then
     redis.call('SET', KEYS[at + 1], struct.pack('<d', last))
   end
 end
@@ -112,6 +115,8 @@ end
 for index = 3, #ARGV do
   local request = ARGV[index]
   check_call((#request == 53 or #request > 61) and sound((struct.unpack('<d', request, 31))) and is_kind(request:byte(53)))
+  local fence_of_group = #request > 53 and struct.unpack('<d', request, 54) or 0
+  check_call(sound(fence_of_group) and fence_of_group <= MOST_FENCE)
 end
 local reply = { struct.pack('<d', ts) }
 for index = 3, #ARGV do

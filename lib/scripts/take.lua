@@ -34,7 +34,7 @@ local function are_behind(fences)
     fences[index] = text
   end
   local numbers = { struct.unpack('<' .. ('d'):rep(count), table.concat(fences)) }
-  local behind = seen < ts
+  local behind = seen < ts -- so that no fence is beyond the last
   for index = 1, count do
     local fence = numbers[index]
     behind = behind and fence >= 0 and fence < ts and fence % 1 == 0

@@ -411,7 +411,7 @@ void Calls::check(const Script& script, const Answer& answer) {
   } else if (&script == &scripts::kAcquire && answer.text.size() > 24 && answer.text[0] == 1) {
     double fence = 0;
     std::memcpy(&fence, answer.text.data() + 9, sizeof fence);
-    require(fence >= 0 && fence <= static_cast<double>(kMaxId), "a fence is within its range");
+    require(fence >= 0 && fence <= static_cast<double>(kMaxFence), "a fence is within its range");
   }
 }
 

@@ -186,7 +186,7 @@ void Session::on_acquired(const Event& event) {
       names.size() > 1 ? event.fences : std::vector<std::int64_t>{event.fence};
   require(fences.size() == names.size() && fences.front() == event.fence, "a fence for each name");
   for (std::size_t i = 0; i < names.size(); ++i) {
-    require(fences[i] >= 1 && fences[i] <= kMaxId, "a fence stays within its range");
+    require(fences[i] >= 1 && fences[i] <= kMaxFence, "a fence stays within its range");
     require(witness_.granted(key_of(identity_.prefix, 'r', names[i]), fences[i]),
             "the server has granted what is believed", names[i]);
   }

@@ -1,7 +1,9 @@
 // Acquire, on every server. One thread.
 #include <algorithm>
 
+#include "base/config.h"
 #include "script/lock_fixture.h"
+#include "scripts/scripts.h"
 
 namespace belay::test {
 namespace {
@@ -398,13 +400,13 @@ TEST_P(Acquire, GivesAFenceNoLowerThanTheServersTime) {
 }
 
 TEST_P(Acquire, GivesAFenceAboveTheStoredOne) {
-  const std::int64_t stored = kNever - 1'000'000;
+  const std::int64_t stored = kFarFence;
   store_fence(stored);
   EXPECT_EQ(acquire("A").fence, stored + 1);
 }
 
 TEST_P(Acquire, GivesAFenceAboveTheHighestThatTheClientHasSeen) {
-  const std::int64_t highest = kNever - 1'000'000;
+  const std::int64_t highest = kFarFence;
   EXPECT_EQ(acquire_with({.client = "A", .highest = highest}).fence, highest + 1);
 }
 
@@ -449,6 +451,51 @@ TEST_P(Acquire, GivesRisingFencesWhenTheLockGoesRound) {
     highest = reply.last;
     leave("A", round + 1);
   }
+}
+
+// ---- The end of all fences
+
+constexpr std::int64_t kLastFollowed = kMaxFence - 131'072;
+
+TEST_P(Acquire, GivesNoFenceThatNoneCanFollow) {
+  store_fence(kLastFollowed);
+  const Acquired last = acquire("A");
+  EXPECT_EQ(last.fence, kLastFollowed + 1);
+  EXPECT_EQ(leave("A"), "ok");
+  const std::string before = contents();
+  const AcquireCall call{.client = "B"};
+  const Reply reply = run(scripts::kAcquire, keys(), {call.packed(), kInbox, "", ""});
+  EXPECT_EQ(reply.error_code(), "BELAYTYPE");
+  EXPECT_NE(reply.text.find("key " + fence_key()), std::string::npos) << reply.text;
+  EXPECT_NE(reply.text.find("delete it"), std::string::npos) << reply.text;
+  EXPECT_EQ(contents(), before);
+  command({"DEL", fence_key()});
+  EXPECT_EQ(acquire("B").code, "granted");
+}
+
+// Else nobody could read it any more.
+TEST_P(Acquire, KeepsNoFenceOfAClientsThatNoneCanFollow) {
+  for (const std::int64_t seen : {kLastFollowed + 1, kMaxFence, kMaxId - 131'071}) {
+    EXPECT_EQ(acquire_with({.client = "A", .highest = seen}).code, "BELAYTYPE");
+    EXPECT_EQ(contents(), "");
+  }
+  acquire("A");
+  acquire_with({.client = "B", .highest = kMaxFence});
+  const std::string before = contents();
+  EXPECT_EQ(leave("A", 1, kMaxFence), "BELAYTYPE");
+  EXPECT_EQ(contents(), before);
+  EXPECT_EQ(leave("A"), "ok");
+  EXPECT_EQ(acquire("C").code, "granted");
+}
+
+TEST_P(Acquire, ReservesNoFenceThatNoneCanFollow) {
+  store_fence(kLastFollowed - 1);
+  const Acquired held = acquire("A");
+  ASSERT_EQ(held.fence, kLastFollowed);
+  const Renewed renewed = renew({.client = "A", .fence = held.fence, .more = 64});
+  EXPECT_EQ(renewed.code, "ok");
+  EXPECT_EQ(renewed.last, held.last);
+  EXPECT_EQ(stored_fence(), held.last);
 }
 
 ON_ALL_BACKENDS(Acquire);

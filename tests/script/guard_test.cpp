@@ -1,4 +1,5 @@
 // Guard, the fenced write, on every server. One thread.
+#include "base/config.h"
 #include "base/packing.h"
 #include "script/lock_fixture.h"
 #include "scripts/scripts.h"
@@ -173,6 +174,7 @@ TEST_P(Guard, RefusesCallsThatNoClientMakes) {
            {packed(1), "SET", "x"},
            {"1", "SET", "x"},
            {under(0), "SET", "x"},
+           {under(kMaxFence + 1), "SET", "x"},
            {under(-1), "SET", "x"},
            {std::string(8, '\xFF') + packed(kNever), "SET", "x"},
            {packed(1) + std::string(8, '\xFF'), "SET", "x"},
@@ -198,10 +200,15 @@ TEST_P(Guard, RemembersTheFenceOfADeletionWhereMemoryIsFull) {
   EXPECT_EQ(newest(), 101);
 }
 
+TEST_P(Guard, TriesInVainWithoutATraceWhereTheCommandFails) {
+  command({"SET", kGuard, packed(100), "PX", "60000"});
+  EXPECT_EQ(write(101, {"HSET", "f"}), "ERR");
+  EXPECT_EQ(newest(), 100);
+  EXPECT_GT(pttl(kGuard), 0);
+}
+
 ON_ALL_BACKENDS(Guard);
 
-}  // namespace
-}  // namespace belay::test
 // Where a user may not keep the fence. The simulated server knows no users.
 class GuardRights : public Guard {
  protected:
@@ -250,3 +257,5 @@ INSTANTIATE_TEST_SUITE_P(On, GuardRights,
                          testing::Values(Backend::Kind::kRedis, Backend::Kind::kValkey),
                          [](const auto& tested) { return name_of(tested.param); });
 
+}  // namespace
+}  // namespace belay::test

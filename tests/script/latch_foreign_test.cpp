@@ -1,6 +1,7 @@
 // What the latch's verbs do where their keys hold something else, and where memory is full; on
 // every server. One thread.
 
+#include "base/config.h"
 #include "base/packing.h"
 #include "script/latch_fixture.h"
 #include "scripts/scripts.h"
@@ -178,6 +179,18 @@ TEST_P(LatchFullMemory, StillCountsDownAndOpens) {
   EXPECT_EQ(count_down("A", 1).count, 1);
   EXPECT_EQ(count_down("A", 2).count, 0);
   EXPECT_EQ(told_briefly(), std::vector<std::string>{"V passed 1"});
+}
+
+TEST_P(LatchFullMemory, HasNoGenerationThatNoneCanFollow) {
+  constexpr std::int64_t kLastFollowed = kMaxFence - 131'072;
+  EXPECT_EQ(set_with({.client = "A", .highest = kLastFollowed + 1}).code, "BELAYTYPE");
+  EXPECT_EQ(contents(), "");
+  store_fence(kLastFollowed);
+  EXPECT_EQ(set(1).generation, kLastFollowed + 1);
+  count_down();
+  const std::string before = contents();
+  EXPECT_EQ(set(1).code, "BELAYTYPE");
+  EXPECT_EQ(contents(), before);
 }
 
 ON_ALL_BACKENDS(LatchFullMemory);

@@ -260,7 +260,7 @@ TEST_P(Leave, HandsOffWithAFenceAboveTheHighestThatItsClientHasSeen) {
   listen({"B"});
   acquire("A");
   acquire("B");
-  const std::int64_t highest = kNever - 1'000'000;
+  const std::int64_t highest = kFarFence;
   leave("A", 1, highest);
   EXPECT_EQ(record()->fence, highest + 1);
 }

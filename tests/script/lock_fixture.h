@@ -18,6 +18,8 @@ inline constexpr std::int64_t kSecond = 1'000'000;
 inline constexpr std::int64_t kLease = 30 * kSecond;
 inline constexpr std::int64_t kGrant = 10 * kSecond;
 inline constexpr std::int64_t kNever = 9'000'000'000'000'000;
+// Ahead of the clock by far.
+inline constexpr std::int64_t kFarFence = 4'000'000'000'000'000;
 inline constexpr int kFenceRange = 8;
 inline constexpr int kSkips = 64;
 inline constexpr int kLock = 1;

@@ -433,7 +433,7 @@ TEST_P(Many, IsLateAfterItsTime) {
 TEST_P(Many, HasFencesAboveThoseOfItsSlotAndThoseSeen) {
   const Many::Wanted wanted{{"a", ""}, {"b", "r"}};
   use_lock("a");
-  const std::int64_t highest = kNever - 1'000'000;
+  const std::int64_t highest = kFarFence;
   store_fence(highest);
   const Taken reply = take_as({.client = "A", .highest = highest + 5}, wanted);
   EXPECT_EQ(reply.names[0].fence, highest + 6);

@@ -125,7 +125,7 @@ TEST_P(Renew, AnswersTheRangeItHasWhenItReservesNone) {
 
 TEST_P(Renew, NeverLowersTheStoredFence) {
   RenewCall call = held_by_a();
-  const std::int64_t stored = kNever - 1'000'000;
+  const std::int64_t stored = kFarFence;
   store_fence(stored);
   call.more = 8;
   EXPECT_EQ(renew(call).code, "ok");

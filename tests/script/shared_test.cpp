@@ -71,7 +71,7 @@ TEST_P(Shared, HasAHigherFenceInEachTenure) {
 }
 
 TEST_P(Shared, HasAFenceAboveWhatItsClientHasSeenAndWhatIsStored) {
-  const std::int64_t highest = kNever - 1'000'000;
+  const std::int64_t highest = kFarFence;
   EXPECT_EQ(acquire_with({.client = "A", .highest = highest, .group = "r"}).fence, highest + 1);
   leave("A");
   store_fence(highest + 7);

@@ -124,6 +124,38 @@ TEST_F(Hostile, MessagesMakeUsLeaveNoClaimThatWeNeverMadeOrThatStands) {
   EXPECT_EQ(sent(), 1U);
 }
 
+// What we have seen goes to the server, which makes no lower fence any more.
+TEST_F(Hostile, MessagesTeachUsNoFence) {
+  constexpr std::int64_t kForged = kMaxFence - 100;
+  acquire("a");
+  answer(bulk(Packer()
+                  .u8(2)
+                  .number(100 * kSecond)
+                  .number(0)
+                  .number(1)
+                  .number(5)
+                  .number(7)
+                  .number(0)
+                  .take()));
+  const std::string key = key_of("belay:", 'r', "a");
+  const std::string grant = Packer()
+                                .u8(1)
+                                .u8(1)
+                                .number(1)
+                                .number(100 * kSecond)
+                                .number(kForged)
+                                .number(kForged + 8)
+                                .number(500 * kMillisecond)
+                                .u8(0)
+                                .take();
+  answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
+         bulk(grant + mac_of(me_, 1, grant + key) + key));
+  EXPECT_EQ(events_.events.size(), 1U);
+  acquire("{a}b");
+  EXPECT_EQ(link_.sent.back().find(Packer().number(kForged + 8).take()), std::string::npos);
+  EXPECT_NE(link_.sent.back().find(Packer().number(7).take()), std::string::npos);
+}
+
 // A leave takes what is older than it out of the queue as well.
 TEST_F(Hostile, MessagesTakeNobodyOutOfAQueue) {
   acquire("a");

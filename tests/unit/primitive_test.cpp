@@ -117,7 +117,7 @@ TEST(Message, ThatGrantsWhatNoScriptGivesOutIsNone) {
   EXPECT_FALSE(grants(0, 8, 1000));
   EXPECT_FALSE(grants(-3, 8, 1000));
   EXPECT_FALSE(grants(77, 76, 1000));
-  EXPECT_FALSE(grants(77, kMaxId + 1, 1000));
+  EXPECT_FALSE(grants(77, kMaxFence + 1, 1000));
 }
 
 TEST(Message, ThatGrantsIsNoneOnceAnyOfItsBytesIsAnother) {
@@ -176,11 +176,11 @@ TEST(Acquire, IsNotGrantedByAnAnswerWithoutAFence) {
     return read;
   };
   EXPECT_TRUE(granted(1, 9));
-  EXPECT_TRUE(granted(kMaxId, kMaxId));
+  EXPECT_TRUE(granted(kMaxFence, kMaxFence));
   EXPECT_FALSE(granted(0, 8));
   EXPECT_FALSE(granted(-1, 8));
   EXPECT_FALSE(granted(9, 8));
-  EXPECT_FALSE(granted(1, kMaxId + 1));
+  EXPECT_FALSE(granted(1, kMaxFence + 1));
 }
 
 TEST(Renew, ReadsNoCodeThatThereIsNot) {
@@ -188,7 +188,7 @@ TEST(Renew, ReadsNoCodeThatThereIsNot) {
     with_reply(bulk(Packer().number(1000).u8(code).number(8).u8(0).take()),
                [](Reply reply) { EXPECT_FALSE(lock().read_renew(reply)); });
   }
-  with_reply(bulk(Packer().number(1000).u8(1).number(kMaxId + 1).u8(0).take()),
+  with_reply(bulk(Packer().number(1000).u8(1).number(kMaxFence + 1).u8(0).take()),
              [](Reply reply) { EXPECT_FALSE(lock().read_renew(reply)); });
 }
 
@@ -233,7 +233,7 @@ TEST(FencedWrite, TakesNoReplyThatTheScriptDoesNotGive) {
   EXPECT_EQ(read("2", 8, "_\r\n"), std::to_string(BELAY_STALE_FENCE) + " ");
   EXPECT_EQ(read("3", 8, "_\r\n"), "unsound");
   EXPECT_EQ(read("2", 6, "_\r\n"), "unsound");
-  EXPECT_EQ(read("2", kMaxId + 1, "_\r\n"), "unsound");
+  EXPECT_EQ(read("2", kMaxFence + 1, "_\r\n"), "unsound");
 }
 
 TEST(Late, IsWhatEveryScriptSaysAlike) {
