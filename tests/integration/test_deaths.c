@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "proxy.h"
 #include "support.h"
@@ -190,6 +191,49 @@ static void test_stopped_waiters_of_who_ends(Server* server) {
   check_stopped_waiters(server, true);
 }
 
+// A connection that subscribes to all inboxes, as a monitor would: every message reaches somebody.
+static int start_monitor(const Server* server) {
+  static const char kWords[] = "PSUBSCRIBE belay:in:*\r\n";
+  char answer[64];
+  const int monitor = dial_port(server->port);
+  CHECK(monitor >= 0);
+  CHECK(write(monitor, kWords, sizeof(kWords) - 1) == (ssize_t)(sizeof(kWords) - 1));
+  CHECK(read(monitor, answer, sizeof(answer)) > 0);
+  return monitor;
+}
+
+static void test_killed_waiters_under_a_monitor(Server* server) {
+  enum { kKilled = 5 };
+
+  Child children[kKilled];
+  for (int i = 0; i < kKilled; ++i) {
+    children[i] = child_start(server, wait_in_child, i);
+  }
+  const int monitor = start_monitor(server);
+  belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+  belay_client* last = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+  for (int i = 0; i < kKilled; ++i) {
+    say(&children[i].line, 0);
+    EVENTUALLY(waiters_of(holder, "a") == i + 1);
+  }
+  CHECK_STATUS(BELAY_OK, SUBMIT(last, 1, -1, .name = "a"));
+  EVENTUALLY(waiters_of(holder, "a") == kKilled + 1);
+  for (int i = 0; i < kKilled; ++i) {
+    child_kill(&children[i]);
+  }
+  const int64_t start = now_ms();
+  CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+  const int64_t next = TAKE(last, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  printf("  %d dead waiters took %lld ms\n", kKilled, (long long)(now_ms() - start));
+  CHECK(now_ms() - start < scaled(kLessThanAPollMs));
+  CHECK_INT(0, waiters_of(holder, "a"));  // each is granted the lock once
+  CHECK_STATUS(BELAY_OK, belay_release(last, next));
+  close(monitor);
+  belay_client_free(holder);
+  belay_client_free(last);
+}
+
 // A waiter at the head of the queue behind a proxy, then one that has no faults.
 typedef struct Queue {
   belay_client* holder;
@@ -267,6 +311,8 @@ const Test death_tests[] = {
     {"Stopped waiters cost a grant lease each", test_stopped_waiters},
     {"Stopped waiters cost a grant lease each, also when the client that released ends",
      test_stopped_waiters_of_who_ends},
+    {"Dead waiters cost a grant lease each where a monitor makes them look alive",
+     test_killed_waiters_under_a_monitor},
     {"A half-open waiter costs a grant lease, and its late grant is not believed",
      test_half_open_waiter},
     {"A waiter that is killed while its grant is on its way costs a grant lease",
