@@ -185,7 +185,7 @@ end
 redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), who)
 redis.call('HSET', KEYS[4], who,
   struct.pack(ENTRY, epoch, grant, delay, permits, hand.joint and kind == SEMAPHORE and hand.joint.limit or limit, #group,
-    ARGV[1]:sub(99)) .. group .. info)
+    ts, ARGV[1]:sub(99)) .. group .. info)
 if not hand.joint and record:byte(WAITS_OFFSET + 1) == 0 then -- not at every poll: the holder is told of each change
   redis.call('SETRANGE', KEYS[1], WAITS_OFFSET, '\1')
 end

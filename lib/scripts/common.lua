@@ -24,8 +24,8 @@ local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELA
 local JOINT, JOINT_SIZE = '<dd', 16
 -- Also in place of the claim where several hold it together. No claim begins with a zero.
 local NOBODY = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
--- epoch, grant lease, lock-delay, permits, limit, size of the group, the waiter's secret
-local ENTRY, ENTRY_SIZE, SECRET_OFFSET = '<c8ddddHc20', 62, 42
+-- epoch, grant lease, lock-delay, permits, limit, size of the group, when it asked last, the waiter's secret
+local ENTRY, ENTRY_SIZE, ASKED_OFFSET, SECRET_OFFSET = '<c8ddddHdc20', 70, 42, 50
 -- epoch, fence, since, expires, lock-delay (both as in the record), permits, holds, local waiters
 local MEMBER, MEMBER_SIZE = '<c8dddddHH', 52
 local CLIENT_SIZE, CLAIM_SIZE, LONGEST_GROUP = 22, 30, 65535
@@ -40,6 +40,8 @@ local LAST_FOLLOWED = MOST_FENCE - 131072
 local RANGE, SKIPS, QUEUE_MS, SWEEP_MS, LIMIT_MS = 8, 64, 120000, 1000, 86400000
 -- How many waiters are told to look where nobody else looks after a handoff, and how long after each other.
 local LOOKERS, STAGGER_US = 16, 10000
+-- For how long a waiter that lives may not ask, at most (us): the slowest poll, 36 s, and a request's time.
+local SILENT = 45000000
 -- What every verb that has a not-after replies beyond it, with the server's time: nothing was done.
 local LATE = 4
 -- Messages to an inbox.
@@ -420,7 +422,7 @@ end
 -- Makes a waiter the holder, or a member, for its grant lease. Returns whether anybody listens; what it was, if nobody does, is
 -- undone or overwritten by the next.
 local function give(keys, at, inbox, ts, hand, head, entry)
-  local epoch, grant, delay, permits, limit, size, secret = struct.unpack(ENTRY, entry)
+  local epoch, grant, delay, permits, limit, size, _, secret = struct.unpack(ENTRY, entry)
   local group, info = entry:sub(ENTRY_SIZE + 1, ENTRY_SIZE + size), entry:sub(ENTRY_SIZE + size + 1)
   local waits = redis.call('EXISTS', keys[at + 2]) == 1
   local kind, fence, last = limit > 0 and SEMAPHORE or LOCK, nil, nil
@@ -450,8 +452,14 @@ local function give(keys, at, inbox, ts, hand, head, entry)
   return false
 end
 
+-- Whether a waiter has not asked for longer than any that lives: it is stopped, or dead where a monitor hides that.
+local function is_silent(entry, ts)
+  return ts - struct.unpack('<d', entry, ASKED_OFFSET + 1) > SILENT
+end
+
 -- Serves the waiters in turn, as long as each fits beside who holds: nobody (the lock is free, or its record has lapsed), or
--- hand.joint. A waiter that will never fit loses its place, and is told to look: the reply tells it why.
+-- hand.joint. A waiter that will never fit loses its place, and is told to look: the reply tells it why. So does, without a word,
+-- one that is stopped and would keep others from what it cannot have itself: its ticket gives it its place back.
 -- `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
 -- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant), lookers (how many waiters are
 -- to look themselves); filled in: lease (of the grants made, to one alone with its lock-delay; 0: none), to (whom). Returns
@@ -475,8 +483,11 @@ local function serve(keys, at, inbox, ts, hand, own)
         tell_look(keys, at, inbox, ts, head, entry, 0)
         entry = nil
       elseif not hand.members.fits(hand.joint, head, entry:sub(ENTRY_SIZE + 1, ENTRY_SIZE + size), permits, limit) then
-        tell_next(keys, at, inbox, ts, hand.members.look_in(hand.joint), hand.lookers)
-        return 'stands'
+        if (own and head == own.who) or not is_silent(entry, ts) then
+          tell_next(keys, at, inbox, ts, hand.members.look_in(hand.joint), hand.lookers)
+          return 'stands'
+        end
+        entry = nil
       end
     end
     redis.call('ZREM', keys[at + 2], head)

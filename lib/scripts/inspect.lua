@@ -3,7 +3,7 @@
 -- KEYS  record, fence, queue, waiters, ends
 -- ARGV  1 how many waiters, and how many members, at most
 -- Reply: { server time (packed double), record or "", number of waiters, number of members, how many waiters follow, then
---          who, ticket (text), entry without its secret or "" of each in order; then who, end (text), MEMBER or "" of each member }
+--          who, ticket (text), entry up to its size, group and info text, or "" of each in order; then who, end (text), MEMBER or "" of each member }
 --        A latch has waiters but no members, and no record once its time to live has ended.
 local most = tonumber(ARGV[1] or '')
 check_call(#KEYS >= 5 and most and sound(most))
@@ -33,7 +33,7 @@ local gone = standing and redis.call('ZRANK', KEYS[5], standing) or listed
 local waiting, held = some_of(KEYS[3], 0), gone < listed and some_of(KEYS[5], gone) or {}
 local reply = { struct.pack('<d', ts), record or '', redis.call('ZCARD', KEYS[3]), listed - gone, #waiting / 2 }
 local function without_secret(entry)
-  return #entry < ENTRY_SIZE and '' or entry:sub(1, SECRET_OFFSET) .. entry:sub(ENTRY_SIZE + 1)
+  return #entry < ENTRY_SIZE and '' or entry:sub(1, ASKED_OFFSET) .. entry:sub(ENTRY_SIZE + 1)
 end
 local function add(list, mark)
   for index = 1, #list, 2 do

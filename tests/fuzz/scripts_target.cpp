@@ -214,8 +214,9 @@ void Calls::put_waiter() {
                               packed(number(2e5)) + packed(number(input_.flag() ? 1e7 : 0)) +
                               packed(number(static_cast<double>(input_.below(4)))) +
                               packed(number(who.size() == 30 ? 3 : 0)) +
-                              packed16(lies() ? input_.byte() : 1) + (input_.flag() ? "r" : "") +
-                              "17 host label";
+                              packed16(lies() ? input_.byte() : 1) +
+                              packed(number(static_cast<double>(now_))) + std::string(20, 's') +
+                              (input_.flag() ? "r" : "") + "17 host label";
     execute({"HSET", keys_[3], who, lies() ? std::string(input_.bytes()) : entry});
   }
 }

@@ -12,7 +12,7 @@ namespace {
 // What stands for a waiter: of a lock, alone.
 std::string entry(double epoch, double grant) {
   return packed_double(epoch) + packed_double(grant) + packed_double(0) + packed_double(1) +
-         packed_double(0) + std::string(2, '\0') + kSecret;
+         packed_double(0) + std::string(2, '\0') + packed_double(1) + kSecret;
 }
 
 // Verbs by name, as one client would call them.
@@ -130,8 +130,9 @@ TEST_P(Foreign, ListAtTheFencesKeyOfAContendedLockIsLeftAlone) {
 
 TEST_P(Foreign, NumberAtTheFencesKeyThatIsNoFenceIsLeftAlone) {
   hold_and_wait();
-  for (const double number : {-1.0, 1.5, 1e300, std::numeric_limits<double>::infinity(),
-                              std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double number :
+       {-1.0, 1.5, 4503599627370497.0, 1e300, std::numeric_limits<double>::infinity(),
+        std::numeric_limits<double>::quiet_NaN()}) {
     command({"SET", fence_key(), packed_double(number)});
     expect_refusal({"acquire", "leave", "break"}, "BELAYTYPE");
   }
@@ -169,7 +170,7 @@ TEST_P(Foreign, RecordWithoutNumbersIsLeftAlone) {
 TEST_P(Foreign, WaiterWhoseEntryCannotBeReadIsSkipped) {
   for (const std::string& bytes :
        {std::string("short"), std::string(), entry(1, std::nan("")), entry(std::nan(""), 1e6),
-        entry(1, 1e6).substr(0, 61), entry(1, 1e6).replace(40, 1, "\5")}) {
+        entry(1, 1e6).substr(0, 69), entry(1, 1e6).replace(40, 1, "\5")}) {
     command({"FLUSHALL"});
     hold_and_wait();
     acquire("C");

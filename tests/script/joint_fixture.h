@@ -41,6 +41,15 @@ class JointTest : public LockTest {
     return renew({.client = client, .fence = fence, .kind = kSemaphore});
   }
 
+  // As if it had last asked so long ago: a client, or a claim of a semaphore.
+  void fall_silent(const std::string& who, std::int64_t time) {
+    constexpr std::size_t kAskedOffset = 42;
+    std::string bytes = command({"HGET", waiters_key(), who}).text;
+    ASSERT_GT(bytes.size(), kAskedOffset + sizeof(double));
+    bytes.replace(kAskedOffset, sizeof(double), packed_double(static_cast<double>(now() - time)));
+    command({"HSET", waiters_key(), who, bytes});
+  }
+
   // Who is a member, in the order of their ends.
   Names members() {
     Names clients;

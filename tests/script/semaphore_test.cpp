@@ -351,6 +351,18 @@ TEST_P(Semaphore, IsInspected) {
   EXPECT_EQ(seen.waiters[0].limit, 3);
 }
 
+TEST_P(Semaphore, StoppedLargeRequestKeepsSmallOnesOutForAWhileOnly) {
+  listen({"B", "C"});
+  permits("A", 2, 3);
+  permits("B", 3);
+  permits("C", 1);
+  fall_silent(claim("B", 1), 44 * kSecond);
+  EXPECT_EQ(permits("C", 1).code, "queued");
+  fall_silent(claim("B", 1), 46 * kSecond);
+  EXPECT_EQ(permits("C", 1).code, "granted");
+  EXPECT_EQ(used(), 3);
+}
+
 // ---- Its limit
 
 TEST_P(Semaphore, LimitIsSetBeforeFirstUse) {

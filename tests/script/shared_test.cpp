@@ -623,6 +623,43 @@ TEST_P(Shared, LosesItsMembersWithItsRecordOrItsEnds) {
   }
 }
 
+TEST_P(Shared, StoppedWriterKeepsReadersOutForAWhileOnly) {
+  listen({"W", "B"});
+  share("A");
+  const Acquired w = acquire("W");
+  share("B");
+  fall_silent(client_id("W"), 44 * kSecond);
+  EXPECT_EQ(share("B").code, "queued");
+  fall_silent(client_id("W"), 46 * kSecond);
+  EXPECT_EQ(share("B").code, "granted");
+  EXPECT_TRUE(queue().empty());
+  const Acquired again = acquire_with({.client = "W", .ticket = w.ticket});
+  EXPECT_EQ(again.code, "queued");
+  EXPECT_EQ(again.ticket, w.ticket);
+  EXPECT_EQ(share("C").code, "queued");
+}
+
+TEST_P(Shared, WriterThatWasStoppedKeepsItsPlaceWhenItAsksFirst) {
+  listen({"W", "B"});
+  share("A");
+  acquire("W");
+  share("B");
+  fall_silent(client_id("W"), 46 * kSecond);
+  EXPECT_EQ(acquire("W").position, 0);
+  EXPECT_EQ(share("B").code, "queued");
+  EXPECT_EQ(queue(), (Names{"W", "B"}));
+}
+
+TEST_P(Shared, WriterThatWasStoppedIsServedInItsTurn) {
+  listen({"W", "B"});
+  share("A");
+  acquire("W");
+  share("B");
+  fall_silent(client_id("W"), 46 * kSecond);
+  EXPECT_EQ(leave("A"), "ok");
+  EXPECT_EQ(record()->client, "W");
+}
+
 // Else the text of a member, or of a waiter, would stay behind for as long as others prolong the
 // hash that has it.
 TEST_P(Shared, EndsAndQueueStandForAsLongAsTheTexts) {
