@@ -31,7 +31,8 @@ local MEMBER, MEMBER_SIZE = '<c8dddddHH', 52
 local CLIENT_SIZE, CLAIM_SIZE, LONGEST_GROUP = 22, 30, 65535
 -- 2^53, to which a double counts, less room for what is added to it.
 local LARGEST = 9007199254740992 - 131072
--- The highest fence, and the highest that others may follow: what a call may give then stays below the other. Clients know the same.
+-- The highest fence, as clients know it, too; and the highest that others may follow: what a call may give then stays
+-- below the other.
 local MOST_FENCE = 4503599627370496
 local LAST_FOLLOWED = MOST_FENCE - 131072
 -- Fences that a grant reserves for local handoffs; how many dead waiters or ended leases one call may pass over; how long a
@@ -269,8 +270,8 @@ local function keep(key, ms)
   redis.call('PEXPIRE', key, math.max(ms, redis.call('PTTL', key)))
 end
 
--- Lets the queue, the waiters' hash and the ends stand for `ms` more at least, and all for as long: what one of them lists has its
--- text in another, which must not stay behind.
+-- Lets the queue, the waiters' hash and the ends stand for `ms` more at least, and all for as long: what one of them lists has
+-- its text in another, which must not stay behind.
 local function keep_lists(keys, at, ms)
   ms = math.max(ms, redis.call('PTTL', keys[at + 3]))
   for index = at + 2, at + 4 do

@@ -42,8 +42,8 @@ if fence < newest then
   return { STALE, stored }
 end
 
--- Whether the new fence can be kept is tried by a SET that changes nothing: a write whose fence is not kept would let an older one
--- follow. Full memory keeps it from nothing: a command that frees memory lets a SET follow it.
+-- Whether the new fence can be kept is tried by a SET that changes nothing: a write whose fence is not kept would let an older
+-- one follow. Full memory keeps it from nothing: a command that frees memory lets a SET follow it.
 if fence > newest then
   local tried = redis.pcall('SET', KEYS[2], stored or packed, 'XX', 'KEEPTTL')
   if type(tried) == 'table' and tried.err and not tried.err:find('OOM', 1, true) then

@@ -3,7 +3,8 @@
 -- KEYS  record, fence, queue, waiters, ends
 -- ARGV  1 how many waiters, and how many members, at most
 -- Reply: { server time (packed double), record or "", number of waiters, number of members, how many waiters follow, then
---          who, ticket (text), entry up to its size, group and info text, or "" of each in order; then who, end (text), MEMBER or "" of each member }
+--          who, ticket (text), entry without the time and the secret or "" of each in order; then who, end (text), MEMBER or ""
+--          of each member }
 --        A latch has waiters but no members, and no record once its time to live has ended.
 local most = tonumber(ARGV[1] or '')
 check_call(#KEYS >= 5 and most and sound(most))

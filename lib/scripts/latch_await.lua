@@ -64,7 +64,8 @@ elseif ticket == 0 then
   ticket = ts
 end
 redis.call('ZADD', KEYS[3], string.format('%.0f', ticket), client)
-redis.call('HSET', KEYS[4], client, struct.pack(ENTRY, epoch, latch.generation, 0, NO_PERMITS, 0, 0, ts, ARGV[1]:sub(56)) .. ARGV[2])
+redis.call('HSET', KEYS[4], client,
+  struct.pack(ENTRY, epoch, latch.generation, 0, NO_PERMITS, 0, 0, ts, ARGV[1]:sub(56)) .. ARGV[2])
 keep_queue()
 local position = redis.call('ZRANK', KEYS[3], client)
 return struct.pack('<Bdddddd', QUEUED, ts, position, remaining, ticket, latch.generation, latch.count)
