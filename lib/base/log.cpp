@@ -61,10 +61,12 @@ Stderr::Stderr(const struct stat& first) : shared_(fcntl(STDERR_FILENO, F_DUPFD_
     close_one(std::exchange(shared_, -1));
     return;
   }
-  if (S_ISFIFO(about_.st_mode) || S_ISCHR(about_.st_mode)) {
+  // What is opened gets the lowest number that is free: not one that the host may want.
+  const bool others_open = fcntl(STDIN_FILENO, F_GETFD) >= 0 && fcntl(STDOUT_FILENO, F_GETFD) >= 0;
+  if (others_open && (S_ISFIFO(about_.st_mode) || S_ISCHR(about_.st_mode))) {
     const std::string path = "/proc/self/fd/" + std::to_string(shared_);
     own_ = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (own_ >= 0 && own_ <= STDERR_FILENO) {  // the host may want that number
+    if (own_ >= 0 && own_ <= STDERR_FILENO) {  // closed meanwhile
       close_one(std::exchange(own_, -1));
     }
   }
@@ -78,7 +80,7 @@ ssize_t Stderr::write(std::string_view bytes) {
   if (S_ISSOCK(about_.st_mode)) {
     return send(shared_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
-  if (own_ < 0 && !S_ISREG(about_.st_mode)) {  // no /proc, say
+  if (own_ < 0 && !S_ISREG(about_.st_mode)) {
     pollfd writable{shared_, POLLOUT, 0};
     if (poll(&writable, 1, 0) == 0) {
       errno = EAGAIN;
