@@ -5,6 +5,7 @@
 #include <sanitizer/allocator_interface.h>
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -118,6 +119,7 @@ class Session final : public EngineEvents {
   Log log_{BELAY_LOG_NONE, [] {}};
   Node node_;
   FakeRouter router_{node_};
+  std::atomic<std::int64_t> last_hold_{0};
   Engine engine_;
   Witness witness_{engine_, identity_};
   HostileServer server_;
@@ -138,7 +140,7 @@ class Session final : public EngineEvents {
 Session::Session(Input& input)
     : input_(input),
       node_(config_, identity_.inbox(), 1, link_, log_),
-      engine_(config_, lock_, {&lock_, &semaphore_, &latch_}, router_, *this, 2),
+      engine_(config_, lock_, {&lock_, &semaphore_, &latch_}, router_, *this, last_hold_, 2),
       server_(input, identity_) {
   config_.max_pending = 50;
   config_.server.password = Secret(kPassword);
