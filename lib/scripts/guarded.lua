@@ -1,5 +1,5 @@
--- Calls a verb. The last argument is the call's mark, which its reply repeats, so that it is never taken for another call's. Errors
--- start with their code on every server. Where the verb fails over a key of another type, the error names the key.
+-- Calls a verb. The last argument is the call's mark, which its reply repeats, so that it is never taken for another call's.
+-- Errors start with their code on every server. Where the verb fails over a key of another type, the error names the key.
 local function guarded(verb)
   local mark = table.remove(ARGV)
   local fine, reply = pcall(verb)

@@ -2,13 +2,14 @@
 -- with this epoch or an older one: out of the queue. Safe to repeat. What is plainly held is left by release.lua for less.
 --
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
--- ARGV  1 packed: kind; then for each name in turn, at most 256, as ROW: claim, highest fence seen, flags (1, lost: whoever had it
---         was told that it is lost: its lock-delay begins, if it has one; 2, parting: the client ends, and looks after no handoff)
+-- ARGV  1 packed: kind; then for each name in turn, at most 256, as ROW: claim, highest fence seen, flags (1, lost: whoever had
+--         it was told that it is lost: its lock-delay begins, if it has one; 2, parting: the client ends, and looks after no
+--         handoff)
 --       2 prefix of inboxes
 -- Replies, packed, for each name in turn: code, server time, grant lease
 --   1 ok (it was ours)   2 not ours   3 more (as ok or not ours, but call again at once: waiters are still to be served)
---   grant lease: of a handoff, to one alone with its lock-delay: leave again when it has ended, unless settled comes first (0 = none). Whoever parts
---   need not: it leaves once more instead, as soon as it ends, and several waiters are told to look
+--   grant lease: of a handoff, to one alone with its lock-delay: leave again when it has ended, unless settled comes first
+--   (0 = none). Whoever parts need not: it leaves once more instead, as soon as it ends, and several waiters are told to look
 -- Messages: grant and next to waiters, settled to who had handed it on.
 local OK, NOT_OURS, MORE = 1, 2, 3
 local MOST = 256
