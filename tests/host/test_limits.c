@@ -50,6 +50,7 @@ static void use_queries(belay_client* client) {
   belay_event_free(event);
   CHECK_STATUS(BELAY_OK, belay_break(client, "a", -1, 0, &event));
   belay_event_free(event);
+  EVENTUALLY(belay_hold_state(client, hold) == BELAY_HOLD_LOST);  // a message, and a question
   CHECK_STATUS(BELAY_LOST, belay_release(client, hold));
   CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
 }
