@@ -57,6 +57,7 @@ struct Leaving {
   bool lost = false;   // somebody was told that it is lost
   bool plain = false;  // as far as is known, nobody else has to do with it
   bool answered = false;
+  Micros look_at = kNever;   // when it was told to look, had it not given up
   bool stray = false;        // only a message has told of it: asked once
   bool looks_after = false;  // it handed the lock on: asks again in case that grant lapses unused
   bool parting = false;      // as the client ends, others have been told to
@@ -85,10 +86,11 @@ struct Claim {
   bool ask_due = false;  // with the other names of its set
   bool may_stand =
       false;  // an ask was cut off, or its grant came too late: the server may hold it for us
-  Micros ask_at = kNever;   // when to ask again
-  Micros poll_at = kNever;  // when to at the latest, whatever messages say
-  Micros answered_at = 0;   // server time of the latest answer that it has to wait
-  Micros not_after = 0;     // server time, of the latest ask
+  Micros ask_at = kNever;     // when to ask again
+  bool told_to_look = false;  // at ask_at, by a message
+  Micros poll_at = kNever;    // when to at the latest, whatever messages say
+  Micros answered_at = 0;     // server time of the latest answer that it has to wait
+  Micros not_after = 0;       // server time, of the latest ask
   Micros matters_until =
       0;  // local time at which a grant by an ask that was never answered has lapsed
   Micros suspect_until = 0;  // server time, as not_after, of an ask whose reply was lost in a cut

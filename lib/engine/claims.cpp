@@ -326,6 +326,7 @@ void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
   mark_reached(claim);
   claim.poll_at = now + fallback_poll(answer.position);
   claim.ask_at = claim.poll_at;
+  claim.told_to_look = false;
   if (answer.position == 0 || claim.primitive->lets_pass()) {
     claim.ask_at = std::min(claim.ask_at, now + std::max<Micros>(0, answer.remaining) + kLookAfter);
   }
@@ -373,6 +374,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   const bool near = is_near(claim, grant.confirmed ? grant.lease : kMaxLease, now);
   if (grant.deadline <= now + usable || !near) {  // rule 4
     claim.may_stand = true;
+    claim.matters_until = now + drifted(grant.lease);
     ask(claim, now);
     return;
   }
@@ -577,7 +579,10 @@ void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) 
       claim.state == ClaimState::kHeld ? std::max(claim.lapses_at, renewed_until) : queued_until);
   const bool plain = claim.state == ClaimState::kHeld && claim.confirmed && !claim.others_wait &&
                      !claim.shared() && claim.suspect_until == 0;
+  const bool was_to_look = claim.state == ClaimState::kAsking && claim.told_to_look;
+  const Micros look_at = was_to_look ? claim.ask_at : kNever;
   claim.state = ClaimState::kIdle;
+  claim.told_to_look = false;
   claim.ask_out = false;
   claim.ask_at = kNever;
   claim.renew_at = kNever;
@@ -589,6 +594,7 @@ void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) 
     leaving.sweep_until = claim.suspect_until;
     leaving.matters_until = matters_until;
     leaving.tag = tag;
+    leaving.look_at = look_at;
     leaving.lost = now < claim.delay_until;
     leaving.plain = plain && !leaving.lost;
     leave(claim, leaving, now);
@@ -674,6 +680,9 @@ void Engine::on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& 
   } else if (answer.handed > 0 && !leaving.parting) {
     leaving.looks_after = true;
     leaving.again_at = closing_ ? now : now + drifted(answer.handed) + kLookAfter;
+  } else if (leaving.look_at != kNever && !leaving.parting) {  // nobody else may look in its place
+    leaving.looks_after = true;
+    leaving.again_at = closing_ ? now : std::exchange(leaving.look_at, kNever);
   } else {
     claim.leaving.erase(leaving_of(claim, leaving.epoch));
   }

@@ -692,8 +692,9 @@ bool Engine::on_stray(const Message& message, Micros now) {
   leaving.epoch = message.epoch;
   leaving.matters_until = now + config_.watchdog_lease;
   leaving.stray = true;
-  // A holder who released it has said so before: whoever is taken for one has lost it.
-  leaving.lost = message.kind != MessageKind::kGrant;
+  // A holder who released it has said so before: whoever is taken for one has lost it. So also
+  // where the message is its grant, which may be an old one that somebody sends again.
+  leaving.lost = true;
   leave(*claim, leaving, now);
   settle(*claim, now);
   return true;
@@ -722,6 +723,7 @@ void Engine::on_message(Claim& claim, const Message& message, Micros now) {
     // Not later than its poll: a bound of the clock that is too old believes no grant.
     claim.ask_at =
         std::min(claim.poll_at, now + std::min(message.look_in + kLookAfter, fallback_poll(0)));
+    claim.told_to_look = true;
   } else if (message.kind == MessageKind::kWaits && claim.state == ClaimState::kHeld) {
     others_are_waiting(claim, now);
   } else if (message.kind == MessageKind::kBroken && claim.state == ClaimState::kHeld) {

@@ -89,8 +89,9 @@ local function leave(name)
   local joint, key = name.joint, KEYS[at + 1]
   local hand = { from = not name.parting and name.claim or nil, highest = above[key], lookers = name.parting and LOOKERS or nil }
   local entry = entry_of(KEYS[at + 3], who)
-  local was_head = false
+  local waited, was_head = false, false
   if entry and epoch_of(entry) <= epoch then
+    waited = true
     was_head = redis.call('ZRANK', KEYS[at + 2], who) == 0
     redis.call('ZREM', KEYS[at + 2], who)
     redis.call('HDEL', KEYS[at + 3], who)
@@ -119,8 +120,8 @@ local function leave(name)
   else
     local looks_after = record:sub(FROM_OFFSET + 1, DELAY_OFFSET) == name.claim
     hand.lease = looks_after and not name.parting and math.max(0, kept_until(record) - ts) or 0
-    if was_head or (looks_after and name.parting) then
-      tell_next(KEYS, at, inbox, ts, kept_until(record) - ts, looks_after and hand.lookers or 1)
+    if was_head or (name.parting and (looks_after or waited)) then
+      tell_next(KEYS, at, inbox, ts, kept_until(record) - ts, hand.lookers)
     end
   end
   return struct.pack('<Bdd', ours and OK or NOT_OURS, ts, hand.lease or 0)
