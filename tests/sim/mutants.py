@@ -66,9 +66,8 @@ MUTATIONS = [
              "until_ = math.max(until_, ts + lease)",
              "until_ = OFF('9-renewals-never-shorten') and ts + lease or math.max(until_, ts + lease)"),
     Mutation("10-leave-until-answered", "lib/engine/engine.cpp",
-             "    if (leaving.again_at == kNever) {\n      send_leave(claim, leaving, now);\n    }\n",
-             "    if (leaving.again_at == kNever && !OFF(\"10-leave-until-answered\")) {\n"
-             "      send_leave(claim, leaving, now);\n    }\n"),
+             "    if (!leaving.looks_after || leaving.again_at == kNever) {\n",
+             "    if ((!leaving.looks_after || leaving.again_at == kNever) && !OFF(\"10-leave-until-answered\")) {\n"),
     Mutation("11-what-is-lost-is-left", "lib/engine/claims.cpp",
              "    lose_hold(*hold, why, now);\n  }\n  end_claim(claim, true, 0, now);",
              "    lose_hold(*hold, why, now);\n  }\n  end_claim(claim, !OFF(\"11-what-is-lost-is-left\"), 0, now);"),
