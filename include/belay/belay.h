@@ -172,9 +172,9 @@ enum belay_log_level {
 };
 
 /* Set what is written to stderr, a line a message. Default: the environment's BELAY_LOG (none,
- * error, warning, info, debug), else none. The client's own thread writes, a moment later, and never
- * waits: what a full stderr does not take is dropped and counted. Lines of a process that ends
- * without belay_client_free may be missing. */
+ * error, warning, info, debug), else none. The client's own thread writes, a moment later, and
+ * never waits: what a full stderr does not take is dropped and counted. Lines of a process that
+ * ends without belay_client_free may be missing. */
 BELAY_API int32_t belay_options_set_log_level(belay_options* options, int32_t level);
 
 /* ---- Client
