@@ -104,7 +104,9 @@ Micros Node::next_deadline() const {
   if (state_ == State::kStopped || in_flight_.empty()) {
     return act_at_;
   }
-  return std::min(act_at_, in_flight_.front().at + config_.request_timeout);
+  // A server that answers one thing after the other is slow, and no worse for a new connection.
+  const Micros since = std::max(in_flight_.front().at, answered_at_);
+  return std::min(act_at_, since + config_.request_timeout);
 }
 
 void Node::on_timer(Micros now) {
@@ -350,6 +352,7 @@ bool Node::on_reply(Reply whole, Micros now) {
   if (in_flight_.empty()) {
     return refuse(now);
   }
+  answered_at_ = now;
   const Sent sent = std::move(in_flight_.front());
   in_flight_.pop_front();
   Reply reply = whole;

@@ -155,6 +155,7 @@ class Node {
   Micros act_at_ = kNever;  // when to connect, or to give up connecting and greeting
   int failures_ = 0;
   std::deque<Sent> in_flight_;
+  Micros answered_at_ = 0;  // when the latest reply came
   bool clock_asked_ = false;
   std::vector<const Script*> loaded_;
   std::uint32_t calls_ = 0;  // of scripts, on all connections

@@ -292,6 +292,22 @@ TEST_F(NodeTest, WarnsOfAServerThatMayEvictLocks) {
   EXPECT_NE(warning().find("maxmemory-policy is volatile-lru"), std::string::npos);
 }
 
+TEST_F(NodeTest, KeepsASlowConnectionThatGoesOnAnswering) {
+  greet();
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    node.send({id, nullptr, {}, {"PING"}}, now);
+  }
+  for (int answered = 0; answered < 2; ++answered) {
+    now += config.request_timeout - kMillisecond;
+    node.on_timer(now);
+    EXPECT_TRUE(node.up());
+    answer("+PONG\r\n");
+  }
+  now += config.request_timeout;
+  node.on_timer(now);
+  EXPECT_FALSE(node.up());
+}
+
 TEST_F(NodeTest, DropsAConnectionThatDoesNotAnswer) {
   greet();
   node.send({1, nullptr, {}, {"PING"}}, now);
