@@ -60,8 +60,9 @@ void Engine::start_claim(Claim& claim, Micros now) {
 
 // Rule 6: a grant must outlast the way to its waiter, a short hold and the confirmation, and what
 // the clock's bound has aged by since the waiter's last poll.
-Micros Engine::grant_lease(const Node& node) const {
-  const Micros longest = std::max(kMinGrant, max_grant(config_.request_timeout));
+// Yet no longer than the lease that is asked for: so long others wait if its waiter has died.
+Micros Engine::grant_lease(const Node& node, Micros lease) const {
+  const Micros longest = std::max(kMinGrant, std::min(lease, max_grant(config_.request_timeout)));
   return std::clamp(4 * node.round_trip() + kAgeing, kMinGrant, longest);
 }
 
@@ -143,7 +144,7 @@ AcquireArgs Engine::begin_ask(Claim& claim, Micros now) {
   args.epoch = claim.epoch;
   args.lease = lease_for(head);
   args.not_after = now + node.clock().bound(now) + config_.request_timeout;  // rule 14
-  args.grant_lease = grant_lease(node);
+  args.grant_lease = grant_lease(node, args.lease);
   args.ticket = claim.ticket;
   args.highest_fence = highest_fence_of(claim.resource.slot);
   args.generation = claim.generation;

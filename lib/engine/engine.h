@@ -186,7 +186,7 @@ class Engine final : public NodeEvents {
   void start_claim(Claim& claim, Micros now);
   static bool loss_is_untold(const Claim& claim);
   void ask(Claim& claim, Micros now);
-  Micros grant_lease(const Node& node) const;
+  Micros grant_lease(const Node& node, Micros lease) const;
   Micros lease_for(const Pending& pending) const;
   bool is_near(Claim& claim, Micros lease, Micros now);
   void mark_reached(Claim& claim);

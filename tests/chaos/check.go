@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -12,8 +13,7 @@ import (
 const (
 	millisecond = int64(1000000)
 	// How far the fences of a claim's local handoffs may be ahead of the server's time: a grant brings 8, a renewal at most 64.
-	localFences  = 72
-	longestGrant = 2000 // milliseconds
+	localFences = 72
 	// For how long after its answer an acquire that was not granted may stand on the server beside its lease: the request timeout.
 	lingers = 1000 * millisecond
 	forever = int64(1) << 62
@@ -173,6 +173,20 @@ func (c *checker) readOfHold(event *Event, hold *Hold) {
 	}
 }
 
+var tooFar = regexp.MustCompile(`a round trip to \S+ takes (\d+) ms: 4 of them are more than the lease of (\d+) ms`)
+
+// isTooFar: even who waits without a limit is refused where the round trip is too long for the lease that was asked for.
+func (c *checker) isTooFar(event *Event, asked *call) bool {
+	said := tooFar.FindStringSubmatch(event.Text)
+	if said == nil {
+		return false
+	}
+	trip, _ := strconv.ParseInt(said[1], 10, 64)
+	lease, _ := strconv.ParseInt(said[2], 10, 64)
+	wanted := asked.event.number("lease")
+	return 4*(trip+1) > lease && (lease == wanted || wanted == 0 && lease <= c.longest)
+}
+
 func (c *checker) readAcquired(event *Event, asked *call) {
 	if asked == nil {
 		c.violation(event.At, "worker %d: '%s' answers nothing that was asked", event.Worker, event.Text)
@@ -184,7 +198,7 @@ func (c *checker) readAcquired(event *Event, asked *call) {
 		c.violation(event.At, "worker %d: acquire %s completed twice", event.Worker, event.Fields["id"])
 	}
 	status, wait := event.Fields["status"], asked.event.number("wait")
-	allowed := status == "UNAVAILABLE" && wait >= 0 || status == "BUSY" && wait == 0 || status == "TIMEOUT" && wait > 0 ||
+	allowed := status == "UNAVAILABLE" && (wait >= 0 || c.isTooFar(event, asked)) || status == "BUSY" && wait == 0 || status == "TIMEOUT" && wait > 0 ||
 		status == "CANCELLED" && asked.event.number("cancel") >= 0 || status == "SERVER_ERROR" && c.record.Errors ||
 		asked.event.number("limit") == asItIsSet && (status == "NOT_FOUND" || status == "LIMIT_DIFFERS" && asked.event.number("permits") > 1)
 	if status != "OK" {
@@ -459,13 +473,9 @@ func (c *checker) applyLoss(hold *Hold, loss Loss) {
 	}
 }
 
-// longestLease is what a hold that the watchdog renews may be vouched for, at most: it may have taken over a claim with a longer lease,
-// or have been granted by a message, for a grant lease.
+// longestLease is what a hold that the watchdog renews may be vouched for, at most: it may have taken over a claim with a longer lease.
 func (c *checker) longestLease() int64 {
 	longest := c.record.Watchdog
-	if longest < longestGrant {
-		longest = longestGrant
-	}
 	for _, asked := range c.acquires {
 		if lease := asked.event.number("lease"); lease > longest {
 			longest = lease
