@@ -237,9 +237,9 @@ static void test_prefix(Server* server) {
 
 // Its fence could not be kept: nothing is written under it.
 static void test_no_right_to_keep_the_fence(Server* server) {
-  server_tell(server, "ACL", "SETUSER", "writer", "reset", "on", ">s3cret", "~belay:*", "&belay:*",
-              "~order", "+subscribe", "+publish", "+time", "+eval", "+evalsha", "+get", "+incr",
-              NULL);
+  server_tell(server, "ACL", "SETUSER", "writer", "reset", "on", ">s3cret", "~belay:*",
+              "resetchannels", "&belay:*", "~order", "+subscribe", "+publish", "+time", "+eval",
+              "+evalsha", "+get", "+incr", NULL);
   belay_client* client = CLIENT(.url = server->url, .user = "writer", .password = "s3cret");
   belay_client* other = CLIENT(.url = server->url);
   belay_event* event = NULL;
