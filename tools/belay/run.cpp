@@ -44,8 +44,8 @@ std::vector<std::string> child_environment(const std::vector<std::string>& names
   }
   std::vector<std::string> result = {
       "BELAY_NAME=" + names[0], "BELAY_FENCE=" + std::to_string(fences[0]), "BELAY_FENCES=" + all};
-  if (const char* url = std::getenv("BELAY_URL");
-      url != nullptr) {  // NOLINT(concurrency-mt-unsafe)
+  const char* url = std::getenv("BELAY_URL");  // NOLINT(concurrency-mt-unsafe)
+  if (url != nullptr) {
     result.push_back("BELAY_URL=" + without_password(url));
   }
   const std::vector<std::string> ours = result;
