@@ -124,7 +124,8 @@ MUTATIONS = [
              "if hand.members.never_fits(hand.joint, permits, limit) and not OFF('who-never-fits-loses-its-place') then"),
     Mutation("the-texts-of-the-dead-are-cleared", "lib/scripts/common.lua",
              "      redis.call('HDEL', keys[at + 3], unpack(left))",
-             "      redis.call('HDEL', keys[at + 3], OFF('the-texts-of-the-dead-are-cleared') and 'nobody' or unpack(left))"),
+             "      if not OFF('the-texts-of-the-dead-are-cleared') then\n"
+             "        redis.call('HDEL', keys[at + 3], unpack(left))\n      end"),
     Mutation("a-fenced-write-is-not-repeated", "lib/primitive/guard.cpp",
              "return Effect::kOnce;",
              "return OFF(\"a-fenced-write-is-not-repeated\") ? Effect::kIdempotent : Effect::kOnce;"),
