@@ -148,9 +148,12 @@ void Witness::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros se
 void Witness::on_node_message(Node& node, std::string_view payload, Micros now) {
   constexpr std::size_t kFence = 2 * kCode + 2 * kNumber;  // behind kinds, epoch and time
   constexpr std::size_t kMac = kFence + 3 * kNumber + 1;
-  if (payload.size() >= kMac + kMacSize && payload[0] == static_cast<char>(MessageKind::kGrant)) {
+  constexpr double kLastEpoch = 1LL << 53;
+  const double epoch_told = number_at(payload, 2 * kCode);
+  if (payload.size() >= kMac + kMacSize && payload[0] == static_cast<char>(MessageKind::kGrant) &&
+      epoch_told >= 0 && epoch_told <= kLastEpoch) {
     const std::string record(payload.substr(kMac + kMacSize));
-    const auto epoch = static_cast<std::int64_t>(number_at(payload, 2 * kCode));
+    const auto epoch = static_cast<std::int64_t>(epoch_told);
     const std::string mac = mac_of(client_, epoch, std::string(payload.substr(0, kMac)) + record);
     if (payload.substr(kMac, kMacSize) == mac) {
       grants_.push_back({record, number_at(payload, kFence), number_at(payload, kFence + kNumber)});

@@ -37,7 +37,7 @@ Waits for all NAMEs, holds them while COMMAND runs, then releases them.
   -c, --command TEXT      run TEXT by $SHELL, else /bin/sh (or: NAME -c TEXT)
   --lease SECONDS         how long others wait if this host dies (default 30)
   --lock-delay MS         how long nobody gets what was lost with its holder
-  --max-hold SECONDS      stop renewing after that time: the command is stopped in time
+  --max-hold SECONDS      stop renewing after that time: COMMAND is stopped
                           before the lease ends (--lease)
   --kill-after SECONDS    if the lock is about to be lost, COMMAND gets TERM so
                           long before the end (default 5; at most a third of the
