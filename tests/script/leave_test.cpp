@@ -315,6 +315,18 @@ TEST_P(Leave, TellsSeveralToLookAfterWhatItsClientHandedOnBeforeItEnds) {
   EXPECT_EQ(handed_, 0);
 }
 
+// It may have been told to look itself, and who came since was not.
+TEST_P(Leave, TellsSeveralToLookWhenAWaitersClientEnds) {
+  listen({"B", "C", "D"});
+  acquire("A");
+  acquire("B");
+  acquire("C");
+  acquire("D");
+  told();
+  leave_with({.client = "C", .parting = true});
+  EXPECT_EQ(told_briefly(), (Names{"B next 1", "D next 1"}));
+}
+
 TEST_P(Leave, TellsNobodyToLookAfterWhatWasTakenUp) {
   listen({"A", "B", "C", "D"});
   acquire("A");

@@ -236,6 +236,29 @@ TEST_F(Bounds, AWaiterThatGivesUpLooksAfterWhomItServed) {
   EXPECT_LE(granted_at - given_up, 3 * (kGrantLease + 10 * kMillisecond) + 4 * kOneWay);
 }
 
+// It was told to, as whoever made the handoff has ended; who came since was not.
+TEST_F(Bounds, AWaiterThatGivesUpStillLooksWhenItWasToldTo) {
+  for (const bool ends : {false, true}) {
+    SCOPED_TRACE(ends);
+    make_world(kOneWay);
+    holder = -1;
+    queue_up(3);
+    processes[1]->pause(60 * kSecond);
+    processes[2]->pause(60 * kSecond);
+    const Micros ended = world->now();
+    processes[0]->call([](Engine& engine, Micros now) { EXPECT_TRUE(engine.shutdown(now).ok()); });
+    run_for(20 * kMillisecond);
+    acquire(add_process());
+    run_for(20 * kMillisecond);
+    processes[3]->call([ends, this](Engine& engine, Micros now) {
+      EXPECT_TRUE((ends ? engine.shutdown(now) : engine.cancel(last_tag - 1, now)).ok());
+    });
+    run_for(3 * kSecond);
+    EXPECT_EQ(holder, 4);
+    EXPECT_LE(granted_at - ended, 2 * (kGrantLease + 20 * kMillisecond) + 6 * kOneWay);
+  }
+}
+
 TEST_F(Bounds, AWaiterThatFindsTheLockLapsedLooksAfterWhomItServes) {
   queue_up(6);
   for (std::size_t i = 1; i <= 5; ++i) {

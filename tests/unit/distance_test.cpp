@@ -30,6 +30,15 @@ class Distance : public Greeted {
     ASSERT_TRUE(engine_.acquire(tag, request, kNever, now_).ok());
   }
 
+  // Of the latest acquire: after the client's id, the epoch, the lease and the not-after.
+  Micros grant_lease_asked_for() {
+    const std::string& sent = link_.sent.back();
+    const std::size_t packed = sent.find(me_.client + std::string("\0\0", 2));
+    Unpacker fields(std::string_view(sent).substr(packed + me_.client.size()));
+    fields.bytes(24);
+    return fields.number();
+  }
+
   void grant_after(Micros round_trip) {
     now_ += round_trip;
     answer(bulk(Packer().u8(1).number(100 * kSecond).number(50).number(58).u8(0).number(1).take()));
@@ -87,6 +96,37 @@ TEST_F(Distance, AWaiterIsToldWhenItIsQueued) {
   queue_after(kSecond);
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_EQ(events_.events[0].status.code, BELAY_UNAVAILABLE);
+}
+
+// Its record stands, wherever the grant is worth nothing.
+TEST_F(Distance, AGrantThatCameTooLateIsLeftUntilItsLeaseHasEnded) {
+  move_away(kSecond);
+  acquire(1, 3999 * kMillisecond);
+  grant_after(kSecond);
+  for (int second = 0; second < 3; ++second) {
+    link_.sent.clear();
+    answer("-NOPERM no permissions to run the 'evalsha' command\r\n");
+    now_ += kSecond;
+    engine_.on_timer(now_);
+    EXPECT_EQ(link_.sent.size(), 1U) << second;
+  }
+  now_ += 1100 * kMillisecond;
+  answer("-NOPERM no permissions to run the 'evalsha' command\r\n");
+  link_.sent.clear();
+  now_ += 2 * kSecond;
+  engine_.on_timer(now_);
+  EXPECT_TRUE(link_.sent.empty());
+}
+
+// Who comes next waits for the grant lease, should its waiter have died.
+TEST_F(Distance, NoGrantLeaseIsLongerThanTheLeaseThatIsAskedFor) {
+  move_away(200 * kMillisecond);
+  acquire(1, 10 * kSecond);
+  EXPECT_EQ(grant_lease_asked_for(), 840 * kMillisecond);
+  queue_after(200 * kMillisecond);
+  ASSERT_TRUE(engine_.cancel(1, now_).ok());
+  acquire(2, 800 * kMillisecond);
+  EXPECT_EQ(grant_lease_asked_for(), 800 * kMillisecond);
 }
 
 TEST_F(Distance, BeyondHalfTheRequestTimeoutNothingIsGranted) {

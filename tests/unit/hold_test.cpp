@@ -12,6 +12,7 @@ namespace belay {
 namespace {
 
 constexpr Micros kServerTime = 100 * kSecond;
+constexpr Micros kLookAfter = 5 * kMillisecond;  // what is added to when to look
 
 class Holds : public Greeted {
  protected:
@@ -56,6 +57,14 @@ class Holds : public Greeted {
     answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
            bulk(head + mac_of(me_, 1, head + key) + key));
   }
+
+  void tell_to_look(Micros look_in) {
+    const std::string key = "belay:r:{a}";
+    answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
+           bulk(Packer().u8(2).u8(1).number(1).number(kServerTime).number(look_in).take() + key));
+  }
+
+  void not_ours() { answer(bulk(Packer().u8(2).number(kServerTime).number(0).take())); }
 
   void renewed() { answer(bulk(Packer().number(kServerTime).u8(1).number(58).u8(0).take())); }
 
@@ -219,6 +228,55 @@ TEST_F(Holds, AFreedClientReleasesNothingThatWasAbandonedOnce) {
   scripts();
   ASSERT_TRUE(engine_.shutdown(now_).ok());
   EXPECT_EQ(scripts(), 0);
+  EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_SHUTDOWN);
+}
+
+// Nobody else may look in its place: the maker of that handoff may have ended.
+TEST_F(Holds, AWaiterThatGivesUpLooksWhenItWasToldTo) {
+  acquire(1, 10 * kSecond);
+  queue();
+  tell_to_look(300 * kMillisecond);
+  pass(100 * kMillisecond);
+  scripts();
+  ASSERT_TRUE(engine_.cancel(1, now_).ok());
+  EXPECT_EQ(scripts(), 1);
+  not_ours();
+  pass(200 * kMillisecond);
+  EXPECT_EQ(scripts(), 0);
+  pass(kLookAfter);
+  EXPECT_EQ(scripts(), 1);
+  not_ours();
+  pass(10 * kSecond);
+  EXPECT_EQ(scripts(), 0);
+}
+
+// It has looked already, or was never told to.
+TEST_F(Holds, AWaiterThatGivesUpAfterItHasLookedLeavesOnce) {
+  acquire(1, 10 * kSecond);
+  queue();
+  tell_to_look(300 * kMillisecond);
+  pass(300 * kMillisecond + kLookAfter);
+  queue();
+  scripts();
+  ASSERT_TRUE(engine_.cancel(1, now_).ok());
+  EXPECT_EQ(scripts(), 1);
+  not_ours();
+  pass(10 * kSecond);
+  EXPECT_EQ(scripts(), 0);
+}
+
+// It has no time to look itself: its next leave tells others to.
+TEST_F(Holds, AWaiterWhoseClientEndsLeavesWhatItWasToldToLookAfterAtOnce) {
+  acquire(1, 10 * kSecond);
+  queue();
+  tell_to_look(300 * kMillisecond);
+  ASSERT_TRUE(engine_.cancel(1, now_).ok());
+  scripts();
+  ASSERT_TRUE(engine_.shutdown(now_).ok());
+  not_ours();
+  pass(0);
+  EXPECT_EQ(scripts(), 1);
+  not_ours();
   EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_SHUTDOWN);
 }
 

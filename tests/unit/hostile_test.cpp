@@ -168,6 +168,18 @@ TEST_F(Hostile, MessagesTakeNobodyOutOfAQueue) {
   EXPECT_EQ(sent(), 0U);
 }
 
+// Whoever heard a grant may send it again when that hold was lost: a leave of what is not lost
+// would end its lock-delay.
+TEST_F(Hostile, MessagesEndNoLockDelay) {
+  spend_an_epoch();
+  publish(grant(1, 50));
+  publish(forged(MessageKind::kWaits, 1, "", "b"));
+  ASSERT_EQ(link_.sent.size(), 2U);
+  const std::string lost = Packer().number(1).number(0).u8(1).take();  // epoch, fence seen, flags
+  EXPECT_TRUE(link_.sent[0].find(lost) != std::string::npos);
+  EXPECT_TRUE(link_.sent[1].find(lost) != std::string::npos);
+}
+
 // Each would be asked about, and remembered until it is answered.
 TEST_F(Hostile, MessagesMakeUsLeaveNoMoreDeadClaimsThanABound) {
   spend_an_epoch();
