@@ -9,8 +9,8 @@
 --       2 prefix of inboxes   3 info   4 group: who share a lock; '' = alone
 -- Replies, packed, code and server time first:
 --   1 granted   fence, end of its range, somebody waits (0, 1), permits
---   2 queued    position (0 = next), remaining lease us, ticket, highest fence of the slot, grant lease of a handoff (to one
---               alone with its lock-delay) that this call has made and whose look-after is ours (0 = none)
+--   2 queued    position (0 = next), remaining lease us, ticket, highest fence of the slot, grant lease of a handoff
+--               (the longest, of a lock with its lock-delay) that this call has made and whose look-after is ours (0 = none)
 --   3 busy      remaining lease us
 --   4 late      5 stale (this client's newer claim stands, or this one was lost and left)   6 more (call again at once)
 --   8 missing (the semaphore's limit is not set)             9 limit (it is another, or less than what is asked for): limit

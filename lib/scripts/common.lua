@@ -440,7 +440,8 @@ local function give(keys, at, inbox, ts, hand, head, entry)
   hand.highest = math.max(hand.highest, last)
   local message = struct.pack('<BBc8ddddB', GRANT, kind, epoch, ts, fence, last, grant, waits and 1 or 0)
   if tell_surely(inbox, head, secret, message, keys[at]) > 0 then
-    hand.lease, hand.to = math.max(hand.lease, joint and grant or grant + delay), head
+    -- Of permits without the lock-delay: a client keeps each release of one in mind until then, however many it makes.
+    hand.lease, hand.to = math.max(hand.lease, limit > 0 and grant or grant + delay), head
     if waits and not joint then
       tell_next(keys, at, inbox, ts, grant + delay, hand.lookers)
     end
@@ -463,9 +464,9 @@ end
 -- one that is stopped and would keep others from what it cannot have itself: its ticket gives it its place back.
 -- `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
 -- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant), lookers (how many waiters are
--- to look themselves); filled in: lease (of the grants made, to one alone with its lock-delay; 0: none), to (whom). Returns
--- 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands'
--- (the first in line does not fit) or 'more' (call again).
+-- to look themselves); filled in: lease (the longest of the grants made, of a lock with its lock-delay; 0: none), to
+-- (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands' (the first in line does not
+-- fit) or 'more' (call again).
 local function serve(keys, at, inbox, ts, hand, own)
   hand.lease = 0
   for _ = 1, SKIPS do

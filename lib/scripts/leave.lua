@@ -8,8 +8,9 @@
 --       2 prefix of inboxes
 -- Replies, packed, for each name in turn: code, server time, grant lease
 --   1 ok (it was ours)   2 not ours   3 more (as ok or not ours, but call again at once: waiters are still to be served)
---   grant lease: of a handoff, to one alone with its lock-delay: leave again when it has ended, unless settled comes first
---   (0 = none). Whoever parts need not: it leaves once more instead, as soon as it ends, and several waiters are told to look
+--   grant lease: the longest of a handoff, of a lock with its lock-delay: leave again when it has ended, unless settled
+--   comes first (0 = none). Whoever parts need not: it leaves once more instead, as soon as it ends, and several waiters are
+--   told to look
 -- Messages: grant and next to waiters, settled to who had handed it on.
 local OK, NOT_OURS, MORE = 1, 2, 3
 local MOST = 256

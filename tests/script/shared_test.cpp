@@ -156,6 +156,17 @@ TEST_P(Shared, MakesAWriterWaitUntilTheLastReaderHasLeft) {
   EXPECT_EQ(leftovers(), 0);
 }
 
+// Nobody else gets it before: until then there is nothing to look for.
+TEST_P(Shared, IsLookedAfterUntilTheLockDelaysAreOver) {
+  listen({"B", "C", "W"});
+  acquire("A");
+  acquire_with({.client = "B", .grant = 2 * kGrant, .group = "r"});
+  acquire_with({.client = "C", .delay = kLease, .group = "r"});
+  acquire("W");
+  leave("A");
+  EXPECT_EQ(handed_, kGrant + kLease);
+}
+
 TEST_P(Shared, TellsAWriterWhenToLook) {
   listen({"W"});
   share("A");

@@ -259,6 +259,28 @@ TEST_F(Bounds, AWaiterThatGivesUpStillLooksWhenItWasToldTo) {
   }
 }
 
+// The lock-delays of readers pass together, and their lock is looked after until then.
+TEST_F(Bounds, UnresponsiveReadersCostTheirLockDelayOnce) {
+  constexpr Micros kDelay = 700 * kMillisecond;
+  for (int i = 0; i < 6; ++i) {
+    AcquireRequest request = request_of(add_process());
+    const bool reads = i == 1 || i == 2;
+    request.want.group = reads ? kReaders : "";
+    request.want.lock_delay = reads ? kDelay : 0;
+    acquire(*processes.back(), request);
+    run_for(20 * kMillisecond);
+  }
+  ASSERT_EQ(holder, 0);
+  for (std::size_t i = 1; i <= 4; ++i) {
+    processes[i]->pause(60 * kSecond);
+  }
+  const Micros released = world->now();
+  release(*processes[0], hold);
+  run_for(5 * kSecond);
+  EXPECT_EQ(holder, 5);
+  EXPECT_LE(granted_at - released, kDelay + 3 * (kGrantLease + 10 * kMillisecond) + 4 * kOneWay);
+}
+
 TEST_F(Bounds, AWaiterThatFindsTheLockLapsedLooksAfterWhomItServes) {
   queue_up(6);
   for (std::size_t i = 1; i <= 5; ++i) {
