@@ -233,7 +233,7 @@ void Engine::on_acquire_answer(const Asked& asked, const AcquireAnswer& answer, 
 void Engine::on_acquire_error(Claim& claim, std::string_view words, Micros now) {
   const ServerError error = classify_error(words);
   claim.refusal = {error.status, claim.node->display() + " refused to acquire '" +
-                                     claim.resource.name + "': " + std::string(words)};
+                                     claim.resource.name + "': " + claim.node->explained(words)};
   if (error.remedy == Remedy::kAskAgain) {
     ask(claim, now);
     return;
@@ -717,7 +717,7 @@ void Engine::on_leave_error(Claim& claim, Leaving& leaving, std::string_view wor
   }
   leaving.answered = true;
   Status status(error.status, claim.node->display() + " refused to release '" +
-                                  claim.resource.name + "': " + std::string(words));
+                                  claim.resource.name + "': " + claim.node->explained(words));
   status.in_doubt_until = leaving.matters_until;
   complete_release(leaving, std::move(status), now);
   if (now >= leaving.matters_until) {

@@ -192,7 +192,8 @@ void Engine::on_query_reply(Pending& pending, Reply reply, Micros sent, Micros n
 
 void Engine::on_query_error(Pending& pending, std::string_view words, Micros now) {
   const ServerError error = classify_error(words);
-  pending.trouble = {error.status, node_for(pending).display() + ": " + std::string(words)};
+  const Node& node = node_for(pending);
+  pending.trouble = {error.status, node.display() + ": " + node.explained(words)};
   if (error.remedy == Remedy::kGiveUp) {
     complete(pending, pending.trouble, now);
   } else if (error.remedy == Remedy::kAskAgain) {

@@ -228,7 +228,7 @@ void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micr
 void Engine::on_renewal_error(Claim& claim, std::string_view words, bool alone, Micros now) {
   const ServerError error = classify_error(words);
   claim.refusal = {error.status,
-                   claim.node->display() + " refused to renew it: " + std::string(words)};
+                   claim.node->display() + " refused to renew it: " + claim.node->explained(words)};
   if (error.status == BELAY_WRONG_TYPE && alone) {
     lose_claim(claim, claim.refusal.message, now);
     return;

@@ -217,10 +217,11 @@ void Node::write(Step step, const std::vector<std::string_view>& argv, Micros no
 void Node::send(const Command& command, Micros now) {
   std::vector<std::string_view> argv;
   std::string key_count;
+  bool loaded = false;
   if (command.script != nullptr) {
     // The first use on a connection brings the body: the server may have forgotten it, and a round
     // trip to ask is dearer.
-    const bool loaded = std::find(loaded_.begin(), loaded_.end(), command.script) != loaded_.end();
+    loaded = std::find(loaded_.begin(), loaded_.end(), command.script) != loaded_.end();
     if (!loaded) {
       loaded_.push_back(command.script);
     }
@@ -232,13 +233,14 @@ void Node::send(const Command& command, Micros now) {
   }
   argv.insert(argv.end(), command.keys.begin(), command.keys.end());
   argv.insert(argv.end(), command.args.begin(), command.args.end());
-  const std::string mark = command.script != nullptr ? mark_of(++calls_) : std::string();
+  std::string mark = command.script != nullptr ? mark_of(++calls_) : std::string();
   if (command.script != nullptr) {
+    mark += loaded ? "" : "?";  // the rights are checked once a connection
     argv.emplace_back(mark);
   }
   write(Step::kCommand, argv, now, command.id);
   in_flight_.back().script = command.script;
-  in_flight_.back().mark = mark;
+  in_flight_.back().mark = std::move(mark);
 }
 
 // The server watches what a command after CLIENT CACHING YES reads.
@@ -379,7 +381,7 @@ bool Node::on_command_reply(const Sent& sent, Reply reply, Micros now) {
       fail(refusal("", reply.text()), now);
       return false;
     }
-    if (error.remedy == Remedy::kAskAgain) {
+    if (error.remedy == Remedy::kAskAgain || error.status == BELAY_NOT_PERMITTED) {
       std::erase(loaded_, sent.script);
     }
   }
@@ -398,7 +400,16 @@ bool Node::on_command_reply(const Sent& sent, Reply reply, Micros now) {
 
 Status Node::refusal(std::string_view during, std::string_view words) const {
   const std::string at = during.empty() ? display() : display() + " (" + std::string(during) + ")";
-  return {classify_error(words).status, at + ": " + std::string(words)};
+  return {classify_error(words).status, at + ": " + explained(words)};
+}
+
+std::string Node::explained(std::string_view words) const {
+  const std::int32_t status = classify_error(words).status;
+  if (status != BELAY_AUTH_FAILED && status != BELAY_NOT_PERMITTED) {
+    return std::string(words);
+  }
+  const std::string& user = config_.server.user.empty() ? "default" : config_.server.user;
+  return std::string(words) + " (user '" + user + "')";
 }
 
 Status Node::check_server(Reply hello) const {

@@ -89,6 +89,9 @@ class Node {
   // Why it is not up; OK while it is, or while nothing has failed yet.
   [[nodiscard]] const Status& trouble() const { return trouble_; }
 
+  // What the server said, and where it is about a user, of whom.
+  [[nodiscard]] std::string explained(std::string_view words) const;
+
   [[nodiscard]] std::string display() const { return config_.server.display(); }
 
  private:

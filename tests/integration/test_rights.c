@@ -119,6 +119,151 @@ static void test_tracking(Server* server) {
   belay_client_free(client);
 }
 
+// ---- Each right
+
+// What locks need on the server; some primitives need more.
+static const char* const kRightsOfLocks[] = {"time",   "get",     "set",       "setrange", "del",
+                                             "exists", "pexpire", "pttl",      "publish",  "zadd",
+                                             "zrem",   "zrange",  "zrevrange", "zrank",    "zscore",
+                                             "zcard",  "hget",    "hset",      "hdel"};
+static const char* const kRightsOfSeveral[] = {"mget", "mset"};
+static const char* const kRightsOfLatches[] = {"zremrangebyscore"};
+
+static void make_lacking(const Server* server, const char* right) {
+  char minus[32];
+  snprintf(minus, sizeof minus, "-%s", right);
+  server_tell(server, "ACL", "SETUSER", "lacking", "reset", "on", ">s3cret", "~belay:*",
+              "resetchannels", "&belay:*", "+@all", minus, NULL);
+}
+
+// Names that are in use, with nobody to renew them.
+static void make_names(const Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  const RequestSetup held[] = {
+      {.name = "a", .lease_ms = 600000},
+      {.name = "s", .lease_ms = 600000, .shared = true},
+      {.name = "p", .lease_ms = 600000, .primitive = BELAY_SEMAPHORE, .permits = 1, .limit = 3}};
+  for (size_t i = 0; i < sizeof held / sizeof held[0]; ++i) {
+    const int64_t hold = GRANTED(acquire_as(client, 0, &held[i]));
+    CHECK_STATUS(BELAY_OK, belay_hold_abandon(client, hold));
+  }
+  CHECK(belay_latch_set(client, "l", -1, 2, 600000, NULL) > 0);
+  belay_client_free(client);
+}
+
+// All that stands on the server.
+static const char* digest_of(const Server* server) {
+  return server_ask(server, "EVAL",
+                    "local keys = redis.call('KEYS', '*') table.sort(keys) local all = '' "
+                    "for _, key in ipairs(keys) do all = all .. key .. redis.call('DUMP', key) end "
+                    "return #keys .. redis.sha1hex(all)",
+                    "0", NULL);
+}
+
+static void check_lacking(const char* right, const char* name, int32_t status, belay_event* why) {
+  char command[64];
+  snprintf(command, sizeof command, "to run %s ", right);
+  for (char* at = command + strlen("to run "); *at != '\0'; ++at) {
+    *at = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+  }
+  CHECK_STATUS(BELAY_NOT_PERMITTED, status);
+  CHECK_TEXT("'lacking'", belay_event_message(why));
+  CHECK_TEXT(name, belay_event_message(why));
+  if (strcmp(right, "time") != 0) {  // which is missed before
+    CHECK_TEXT(command, belay_event_message(why));
+  }
+  belay_event_free(why);
+}
+
+static void check_acquire_lacking(belay_client* client, const char* right, RequestSetup setup) {
+  char name[16];
+  snprintf(name, sizeof name, "'%s'", setup.name);
+  for (int64_t wait_ms = 0; wait_ms >= -1; --wait_ms) {
+    belay_request* request = request_of(&setup);
+    belay_event* why = NULL;
+    const int64_t answer = belay_acquire(client, request, wait_ms, &why);
+    belay_request_free(request);
+    check_lacking(right, strcmp(right, "time") != 0 ? name : "", (int32_t)-answer, why);
+  }
+}
+
+static void try_locks(belay_client* client, const char* right) {
+  const char* const names[] = {"a", "s", "free"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    check_acquire_lacking(client, right, (RequestSetup){.name = names[i]});
+    check_acquire_lacking(client, right, (RequestSetup){.name = names[i], .shared = true});
+    check_acquire_lacking(client, right, (RequestSetup){.name = names[i], .identity = "job"});
+    belay_event* why = NULL;
+    const int32_t status = belay_break(client, names[i], -1, 0, &why);
+    check_lacking(right, "", status, why);
+  }
+}
+
+static void try_permits(belay_client* client, const char* right) {
+  const char* const names[] = {"p", "free"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    for (int64_t permits = 1; permits <= 3; permits += 2) {
+      check_acquire_lacking(
+          client, right,
+          (RequestSetup){
+              .name = names[i], .primitive = BELAY_SEMAPHORE, .permits = permits, .limit = 3});
+    }
+    belay_event* why = NULL;
+    const int32_t status = belay_semaphore_set_limit(client, names[i], -1, 5, &why);
+    check_lacking(right, "", status, why);
+  }
+}
+
+static void try_latches(belay_client* client, const char* right) {
+  belay_event* why = NULL;
+  const int64_t set = belay_latch_set(client, "free", -1, 3, 0, &why);
+  check_lacking(right, "", (int32_t)-set, why);
+  const int64_t left = belay_latch_count_down(client, "l", -1, 2, &why);
+  check_lacking(right, "", (int32_t)-left, why);
+  check_acquire_lacking(client, right, (RequestSetup){.name = "l", .primitive = BELAY_LATCH});
+}
+
+static void try_several(belay_client* client, const char* right) {
+  for (int shared = 0; shared <= 1; ++shared) {
+    belay_request* both = REQUEST(.name = "free", .shared = shared);
+    CHECK_STATUS(BELAY_OK, belay_request_add_name(both, "also", -1));
+    belay_event* why = NULL;
+    const int64_t answer = belay_acquire(client, both, 0, &why);
+    belay_request_free(both);
+    check_lacking(right, "", (int32_t)-answer, why);
+  }
+}
+
+typedef void Attempt(belay_client* client, const char* right);
+
+static void try_without(const Server* server, const char* right, Attempt* const* attempts) {
+  char before[64];
+  snprintf(before, sizeof before, "%s", digest_of(server));
+  make_lacking(server, right);
+  belay_client* client = CLIENT(.url = server->url, .user = "lacking", .password = "s3cret");
+  for (size_t i = 0; attempts[i] != NULL; ++i) {
+    attempts[i](client, right);
+  }
+  belay_client_free(client);
+  if (strcmp(before, digest_of(server)) != 0) {
+    FAIL("without '%s' something was changed", right);
+  }
+}
+
+static void test_each_missing_right(Server* server) {
+  Attempt* const all[] = {try_locks, try_permits, try_latches, try_several, NULL};
+  Attempt* const of_several[] = {try_several, NULL};
+  Attempt* const of_latches[] = {try_latches, NULL};
+  make_names(server);
+  for (size_t i = 0; i < sizeof kRightsOfLocks / sizeof kRightsOfLocks[0]; ++i) {
+    try_without(server, kRightsOfLocks[i], all);
+  }
+  for (size_t i = 0; i < sizeof kRightsOfSeveral / sizeof kRightsOfSeveral[0]; ++i) {
+    try_without(server, kRightsOfSeveral[i], of_several);
+  }
+  try_without(server, kRightsOfLatches[0], of_latches);
+}
+
 #define IS_REFUSED(...) is_refused(server_ask_as(server, "app", __VA_ARGS__, NULL))
 
 static bool is_refused(const char* reply) {
@@ -184,6 +329,8 @@ static void test_tenants(Server* server) {
 
 const Test rights_tests[] = {
     {"The rights by category are enough for all that a client does", test_enough},
+    {"Without any one of the rights an error names it, and nothing is changed",
+     test_each_missing_right},
     {"With the rights by category a wiped server is noticed at once", test_tracking},
     {"The rights by category harm nobody else on the server", test_harm},
     {"A tenant reaches no key and no channel of another's prefix", test_tenants},

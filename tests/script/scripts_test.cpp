@@ -36,6 +36,31 @@ TEST_P(Scripts, KeepToTheKeysOfTheirLock) {
   EXPECT_EQ(contents(), "");
 }
 
+// An error for the arguments comes after the check of the rights.
+TEST_P(Scripts, ChangeNothingWhereTheyCheckTheRights) {
+  const std::vector<std::string> keys{record_key(), fence_key(), queue_key(), waiters_key(),
+                                      ends_key()};
+  for (std::size_t shift = 0; shift < keys.size(); ++shift) {
+    command({"FLUSHALL"});
+    const auto key = [&](std::size_t index) { return keys[(index + shift) % keys.size()]; };
+    command({"SET", key(0), "text"});
+    command({"SET", key(1), "other text", "PX", "100000"});
+    command({"ZADD", key(2), "1", "member"});
+    command({"HSET", key(3), "field", "value"});
+    if (shift > 0) {  // DEL has no key to be tried on, else
+      command({"ZADD", key(4), "1", "member"});
+    }
+    const std::string before = contents();
+    for (const Script* const script : kAllScripts) {
+      std::vector<std::string> call{"EVAL", std::string(script->body), "5"};
+      call.insert(call.end(), keys.begin(), keys.end());
+      call.emplace_back("mark?");
+      EXPECT_EQ(command(call).error_code(), "BELAYARGS") << script->name;
+      EXPECT_EQ(contents(), before) << script->name;
+    }
+  }
+}
+
 ON_ALL_BACKENDS(Scripts);
 
 }  // namespace

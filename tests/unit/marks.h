@@ -12,10 +12,10 @@ namespace belay {
 class Marks {
  public:
   void on_sent(std::string_view command) {
-    const bool is_call = command.find("\r\n$4\r\nEVAL\r\n") != std::string_view::npos ||
-                         command.find("\r\n$7\r\nEVALSHA\r\n") != std::string_view::npos;
-    unanswered_.emplace_back(is_call ? command.substr(command.size() - 2 - kSize, kSize)
-                                     : std::string_view());
+    const bool is_first = command.find("\r\n$4\r\nEVAL\r\n") != std::string_view::npos;
+    const bool is_later = command.find("\r\n$7\r\nEVALSHA\r\n") != std::string_view::npos;
+    const std::size_t size = is_first ? kSize + 1 : is_later ? kSize : 0;  // the first has a `?`
+    unanswered_.emplace_back(command.substr(command.size() - 2 - size, size));
   }
 
   void forget() { unanswered_.clear(); }
@@ -62,11 +62,11 @@ class Marks {
     const std::size_t line = reply.find("\r\n") + 2;
     const unsigned long count = std::strtoul(std::string(reply.substr(1)).c_str(), nullptr, 10);
     if (reply[0] == '*') {
-      return "*" + std::to_string(count + 1) + "\r\n" + std::string(reply.substr(line)) + "$4\r\n" +
-             mark + "\r\n";
+      return "*" + std::to_string(count + 1) + "\r\n" + std::string(reply.substr(line)) + "$" +
+             std::to_string(mark.size()) + "\r\n" + mark + "\r\n";
     }
-    return "$" + std::to_string(count + kSize) + "\r\n" + std::string(reply.substr(line, count)) +
-           mark + "\r\n";
+    return "$" + std::to_string(count + mark.size()) + "\r\n" +
+           std::string(reply.substr(line, count)) + mark + "\r\n";
   }
 
   std::deque<std::string> unanswered_;  // marks; empty of what is no script's call

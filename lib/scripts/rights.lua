@@ -1,0 +1,31 @@
+-- Put in front of each verb that takes, sets or breaks something. Where the call's mark ends with `?`, it checks first that the
+-- user may run every command that the verb may need (RIGHTS). A verb that misses one later leaves behind what it has written.
+if (ARGV[#ARGV] or ''):sub(-1) == '?' then
+  -- Redis before 7.0 cannot be asked. There each command is tried on the first key, with so many more arguments that it fails
+  -- or changes nothing. DEL is tried on an absent key; where there is none, it is not tried.
+  local counts = { time = -1, pexpire = 1, hget = 1, hdel = 1, zscore = 1, zrank = 1, zrem = 1, publish = 1, setrange = 2,
+    zadd = 2, zrange = 2, zrevrange = 2, zremrangebyscore = 2, mset = 2, set = 3, hset = 3 }
+  local function is_allowed_before_7(right)
+    local key = KEYS[1]
+    if right == 'del' then
+      key = nil
+      for _, declared in ipairs(KEYS) do
+        key = redis.pcall('EXISTS', declared) == 0 and declared or key
+      end
+    end
+    local mark = ARGV[#ARGV]
+    local tried = key and redis.pcall(right, unpack({ key, mark, mark, mark }, 1, 1 + (counts[right] or 0)))
+    return type(tried) ~= 'table' or not tried.err or not tried.err:find("can't run this command", 1, true)
+  end
+  for right in ([[RIGHTS]]):gmatch('%l+') do
+    local allowed
+    if redis.acl_check_cmd then
+      allowed = redis.acl_check_cmd(right, unpack(KEYS, 1, right == 'publish' and 0 or 1))
+    else
+      allowed = is_allowed_before_7(right)
+    end
+    if not allowed then
+      return redis.error_reply('NOPERM no permission to run ' .. right:upper())
+    end
+  end
+end
