@@ -7,17 +7,18 @@
 #include "support.h"
 
 // FUNCTION is there from Redis 7.0 on.
-static const char* const kRights[] = {
-    "+@scripting",    "+@read",    "+@write",    "+@pubsub",     "+@connection",
-    "-@dangerous",    "-function", "-script",    "+info",        "+time",
-    "+scan",          "+select",   "+client|id", "+client|kill", "+client|tracking",
-    "+client|caching"};
+static const char* const kRights[] = {"+@scripting",  "+@read",      "+@write",   "+@pubsub",
+                                      "+@connection", "-@dangerous", "-function", "-script",
+                                      "+time",        "+select",     "+client|id"};
+// The rest of them; docs/tenants.md says which tenant goes without.
+static const char* const kRightsToLook[] = {"+info", "+scan", "+client|kill", "+client|tracking",
+                                            "+client|caching"};
 
 static bool has_functions(const Server* server) {
   return strstr(server_ask(server, "INFO", "server", NULL), "redis_version:6.") == NULL;
 }
 
-static void make_tenant(const Server* server, const char* user, const char* prefix) {
+static void make_shy_tenant(const Server* server, const char* user, const char* prefix) {
   const bool functions = has_functions(server);
   char keys[32];
   char channels[32];
@@ -29,6 +30,13 @@ static void make_tenant(const Server* server, const char* user, const char* pref
     if (functions || strcmp(kRights[i], "-function") != 0) {
       server_tell(server, "ACL", "SETUSER", user, kRights[i], NULL);
     }
+  }
+}
+
+static void make_tenant(const Server* server, const char* user, const char* prefix) {
+  make_shy_tenant(server, user, prefix);
+  for (size_t i = 0; i < sizeof kRightsToLook / sizeof kRightsToLook[0]; ++i) {
+    server_tell(server, "ACL", "SETUSER", user, kRightsToLook[i], NULL);
   }
 }
 
@@ -327,6 +335,82 @@ static void test_tenants(Server* server) {
   belay_client_free(stray);
 }
 
+static belay_client* tenant_of(const Server* server, const char* name, const char* prefix) {
+  return CLIENT(.url = server->url, .user = name, .password = "s3cret", .prefix = prefix,
+                .request_timeout_ms = scaled(2000));
+}
+
+// The same names in all primitives: whatever one does, the other finds its own free, and nothing
+// of its own changed.
+static void test_same_names(Server* server) {
+  make_tenant(server, "app", "app:");
+  make_tenant(server, "web", "web:");
+  belay_client* of_app[] = {tenant_of(server, "app", "app:"), tenant_of(server, "app", "app:")};
+  belay_client* of_web[] = {tenant_of(server, "web", "web:"), tenant_of(server, "web", "web:")};
+  const int64_t hold = GRANTED(ACQUIRE(of_web[0], 0, .name = "a", .lease_ms = 600000));
+  CHECK(belay_latch_set(of_web[0], "l", -1, 1, 600000, NULL) > 0);
+  CHECK_STATUS(BELAY_OK, SUBMIT(of_web[1], 1, -1, .name = "a"));
+  EVENTUALLY(waiters_of(of_web[0], "a") == 1);
+  use_locks(of_app[0], of_app[1]);
+  use_shared(of_app[0], of_app[1]);
+  use_permits(of_app[0], of_app[1]);
+  use_latch(of_app[0], of_app[1]);
+  use_several(of_app[0], of_app[1]);
+  CHECK_STATUS(BELAY_OK, belay_verify(of_web[0], hold, NULL));
+  CHECK_INT(1, belay_latch_count(of_web[0], "l", -1, NULL));
+  CHECK_INT(1, waiters_of(of_web[0], "a"));
+  CHECK_STATUS(BELAY_OK, belay_release(of_web[0], hold));
+  give_back(of_web[1], TAKE(of_web[1], BELAY_EVENT_ACQUIRED, 1, BELAY_OK));
+  for (int i = 0; i < 2; ++i) {
+    belay_client_free(of_app[i]);
+    belay_client_free(of_web[i]);
+  }
+}
+
+// ---- What docs/tenants.md says of tenants that a prefix does not keep from each other
+
+static void test_what_tenants_share(Server* server) {
+  make_tenant(server, "app", "app:");
+  make_tenant(server, "web", "web:");
+  belay_client* web = tenant_of(server, "web", "web:");
+  const int64_t hold = GRANTED(ACQUIRE(web, 0, .name = "a", .lease_ms = 600000));
+  CHECK_TEXT("web:", server_ask_as(server, "app", "RANDOMKEY", NULL));
+  CHECK_TEXT("connected_clients:", server_ask_as(server, "app", "INFO", "clients", NULL));
+  CHECK_TEXT("OK", server_ask_as(server, "app", "SELECT", "1", NULL));
+  CHECK(server_ask_as(server, "app", "CLIENT", "KILL", "TYPE", "pubsub", NULL)[0] != '-');
+  EVENTUALLY(belay_client_ping(web, NULL) == BELAY_OK);
+  CHECK_STATUS(BELAY_OK, belay_verify(web, hold, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(web, hold));
+  belay_client_free(web);
+}
+
+// The user that the page gives a tenant that must not do these.
+static void test_shy_tenant(Server* server) {
+  make_shy_tenant(server, "app", "app:");
+  server_tell(server, "ACL", "SETUSER", "app", "-scan", "-randomkey", "-pubsub", NULL);
+  if (has_functions(server)) {  // older servers give nobody CLIENT TRACKING with the categories
+    server_tell(server, "ACL", "SETUSER", "app", "-client|tracking", "-client|caching", NULL);
+  }
+  make_tenant(server, "web", "web:");
+  belay_client* one = tenant_of(server, "app", "app:");
+  belay_client* two = tenant_of(server, "app", "app:");
+  belay_client* web = tenant_of(server, "web", "web:");
+  const int64_t hold = GRANTED(belay_lock(web, "a", -1, 0, NULL));
+  use_locks(one, two);
+  use_several(one, two);
+  CHECK_STATUS(BELAY_NOT_PERMITTED, belay_list(one, "*", 10, NULL));
+  CHECK(IS_REFUSED("SCAN", "0"));
+  CHECK(IS_REFUSED("RANDOMKEY"));
+  CHECK(IS_REFUSED("PUBSUB", "CHANNELS"));
+  CHECK(IS_REFUSED("INFO"));
+  CHECK(IS_REFUSED("CLIENT", "KILL", "TYPE", "pubsub"));
+  CHECK(IS_REFUSED("CLIENT", "TRACKING", "ON", "BCAST"));
+  CHECK_STATUS(BELAY_OK, belay_release(web, hold));
+  belay_client_free(one);
+  belay_client_free(two);
+  belay_client_free(web);
+}
+
 const Test rights_tests[] = {
     {"The rights by category are enough for all that a client does", test_enough},
     {"Without any one of the rights an error names it, and nothing is changed",
@@ -334,5 +418,8 @@ const Test rights_tests[] = {
     {"With the rights by category a wiped server is noticed at once", test_tracking},
     {"The rights by category harm nobody else on the server", test_harm},
     {"A tenant reaches no key and no channel of another's prefix", test_tenants},
+    {"Tenants use the same names in all primitives and meet nowhere", test_same_names},
+    {"What tenants share is what the page on tenants says", test_what_tenants_share},
+    {"A tenant that must not look at others does without some rights", test_shy_tenant},
     {NULL, NULL},
 };
