@@ -1,4 +1,5 @@
 // Hosts with little of everything: stack, address space, threads.
+#include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -156,6 +157,44 @@ static void test_no_threads(Server* server) {
   live(&(Caller){.url = server->url});
 }
 
+static int count_descriptors(void) {
+  int count = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    count += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+  }
+  return count;
+}
+
+// The kernel counts a user's threads, but not those of root.
+static void live_without_processes(Server* server, const Line* parent, int64_t user) {
+  (void)parent;
+  CHECK(geteuid() != 0 || setuid((uid_t)user) == 0);
+  struct rlimit limit;
+  CHECK(getrlimit(RLIMIT_NPROC, &limit) == 0);
+  const rlim_t usual = limit.rlim_cur;
+  const int before = count_descriptors();
+  limit.rlim_cur = 1;
+  CHECK(setrlimit(RLIMIT_NPROC, &limit) == 0);
+  for (int i = 0; i < 100; ++i) {
+    belay_options* options = belay_options_new();
+    CHECK_STATUS(BELAY_OK, belay_options_set_url(options, server->url));
+    CHECK(belay_client_new(options) == NULL);
+    CHECK_TEXT("no thread could be started", belay_options_error(options));
+    belay_options_free(options);
+  }
+  CHECK(count_descriptors() <= before + 2);  // libuv keeps two for the process
+  limit.rlim_cur = usual;
+  CHECK(setrlimit(RLIMIT_NPROC, &limit) == 0);
+  live(&(Caller){.url = server->url});
+}
+
+static void test_no_more_processes(Server* server) {
+  enum { kUserOfNobodyElse = 64321 };
+
+  const Child child = child_start(server, live_without_processes, kUserOfNobodyElse);
+  child_end(&child);
+}
+
 static void test_no_thread_to_resolve(Server* server) {
   char url[64];
   snprintf(url, sizeof url, "redis://localhost:%d", server->port);
@@ -196,6 +235,8 @@ const Test limit_tests[] = {
      test_no_room_for_a_thread},
     {"Where no thread can be created there is an error that says so, and nothing is left",
      test_no_threads},
+    {"A user who may have no more processes has an error that says so, and nothing is left",
+     test_no_more_processes},
     {"Where no thread can be created to resolve the server's name, the client tries again",
      test_no_thread_to_resolve},
     {"A host may export functions of libuv's and hiredis's names", test_impostor},
