@@ -2,12 +2,14 @@
 // at what cost in commands.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "net/resp.h"
 #include "sim/process.h"
 #include "sim/world.h"
 
@@ -129,8 +131,35 @@ class Bounds : public testing::Test {
     ASSERT_EQ(holder, 0);
   }
 
+  // Notes every message, as the command that sends it once more.
+  void hear() {
+    world->set_listener([this](std::string_view push) {
+      ReplyReader reader;
+      static_cast<void>(reader.feed(push, [this](Reply message) {
+        heard.push_back(
+            {"PUBLISH", std::string(message.at(1).text()), std::string(message.at(2).text())});
+        return true;
+      }));
+    });
+  }
+
+  std::vector<std::string> heard_grant() const {
+    const auto grant = std::find_if(heard.begin(), heard.end(), [](const auto& message) {
+      return message[2].front() == static_cast<char>(MessageKind::kGrant);
+    });
+    return grant == heard.end() ? std::vector<std::string>() : *grant;
+  }
+
+  void send_again(const std::vector<std::string>& message) {
+    ASSERT_FALSE(message.empty());
+    const int connection = world->server().connect([](std::string_view) {});
+    static_cast<void>(world->server().execute(connection, message));
+    world->server().disconnect(connection);
+  }
+
   std::unique_ptr<World> world;
   std::vector<std::unique_ptr<Process>> processes;
+  std::vector<std::vector<std::string>> heard;
   std::int64_t last_tag = 0;
   int holder = -1;
   std::int64_t hold = 0;
@@ -516,6 +545,25 @@ TEST_F(Bounds, LocalOwnersDoNotStarveAnotherClient) {
   EXPECT_LE(world->now() - asked, 11 * kMillisecond + 4 * kOneWay + 2 * kMillisecond);
 }
 
+// However short they are: in 10 ms these would be a hundred.
+TEST_F(Bounds, LocalOwnersHandOnSixteenTimesWhileAnotherClientWaits) {
+  make_world(kMillisecond / 2);
+  Process& crowd = add_process();
+  Process& other = add_process();
+  hold_time = 100;
+  for (int i = 0; i < 16; ++i) {
+    acquire(crowd);
+  }
+  run_for(kSecond);
+  const Micros asked = world->now();
+  acquire(other);
+  while (holder != other.number() && world->now() < asked + kSecond) {
+    run_for(hold_time);
+  }
+  // There, its word to the holder, 16 and what is held by then, the leave and the grant.
+  EXPECT_LE(world->now() - asked, 18 * hold_time + 4 * kMillisecond / 2 + kMillisecond);
+}
+
 // However few handoffs: 16 of these would take 80 ms.
 TEST_F(Bounds, LocalOwnersHandOnForTenMillisecondsWhileAnotherClientWaits) {
   Process& crowd = add_process();
@@ -560,6 +608,57 @@ TEST_F(Bounds, WaitersAskAnewWhenTheDataAreWiped) {
   EXPECT_EQ(lost, 1);
   EXPECT_EQ(grants, 2);
   EXPECT_LE(granted_at - wiped, 3 * kOneWay + 10);  // the word, the ask, the answer
+}
+
+// A stopped writer, as it may go on, is waited for; longer than any that lives, it is passed over
+// until it comes back.
+TEST_F(Bounds, ReadersWaitBehindAStoppedWriterFor45Seconds) {
+  const auto read = [this](Process& process) {
+    AcquireRequest request = request_of(process);
+    request.want.group = kReaders;
+    acquire(process, request);
+    run_for(20 * kMillisecond);
+    return hold;
+  };
+  const std::int64_t first = read(add_process());
+  Process& writer = add_process();
+  acquire(writer);
+  run_for(20 * kMillisecond);
+  const Micros stopped = world->now();
+  writer.pause(60 * kSecond);
+  read(add_process());
+  run_for(59 * kSecond);
+  ASSERT_EQ(grants, 2);
+  EXPECT_EQ(holder, 2);
+  EXPECT_LE(granted_at - stopped, 45 * kSecond + kLease / 2);  // the next renewal serves
+  run_for(2 * kSecond);
+  read(add_process());
+  release(*processes[0], first);
+  release(*processes[2], hold);
+  run_for(kSecond);
+  EXPECT_EQ(holder, 1);  // it has its place back
+}
+
+// A grant of the past, sent once more, is the server's own word, but says nothing of now.
+TEST_F(Bounds, AnOlderGrantOfWhatIsHeldCostsNothing) {
+  hear();
+  queue_up(2);
+  heard.clear();
+  processes[1]->pause(500 * kMillisecond);
+  release(*processes[0], hold);
+  run_for(50 * kMillisecond);
+  const std::vector<std::string> older = heard_grant();
+  run_for(kSecond);
+  ASSERT_EQ(holder, 2);
+  release(*processes[2], hold);
+  run_for(10 * kMillisecond);
+  ASSERT_EQ(holder, 1);
+  for (int i = 0; i < 3; ++i) {  // before it is confirmed, and after
+    send_again(older);
+    run_for(100 * kMillisecond);
+  }
+  EXPECT_EQ(lost, 0);
+  EXPECT_EQ(processes[1]->look(hold)->state, BELAY_HELD);
 }
 
 TEST_F(Bounds, HeldLocksAreRenewedInBatches) {
