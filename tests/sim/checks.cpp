@@ -83,10 +83,20 @@ void Checks::on_event(Process& process, const Event& event) {
       return;
     }
     for (auto found = first; found != last; ++found) {
+      check_loss(found->first, found->second);
       begin_lock_delay(found->second);
       found->second.lost = true;
       found->second.believed_until = 0;
     }
+  }
+}
+
+// What was lost before its time is what the server does not know any more. Of a set, any part.
+void Checks::check_loss(const Key& key, const Live& live) {
+  const bool early = live.believed_until > world_.now() + kRounding;
+  if (early && live.kind == Kind::kLock && !live.of_a_set && exclusion_applies(live.name) &&
+      custody_.expires(live.name, key.first) > 0) {
+    world_.violation("P1: " + label(key) + " was lost, but the server keeps it");
   }
 }
 
@@ -352,6 +362,12 @@ void Checks::ended(Process& process) {
     }
   }
   std::erase_if(live_, [&](const auto& entry) { return entry.first.first == process.number(); });
+}
+
+bool Checks::holds(int process, const std::string& name) const {
+  return std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
+    return entry.first.first == process && entry.second.name == name;
+  });
 }
 
 Micros Checks::longest_delay() const {

@@ -51,6 +51,8 @@ class Checks {
   // It has shut down: nothing may be pending any more.
   void ended(Process& process);
 
+  // Whether a process has a hold of the name that it has not given back.
+  bool holds(int process, const std::string& name) const;
   // Until when somebody believes to hold the name, or nobody is to, if nothing happens; 0: nobody
   // does.
   Micros believed_until(const std::string& name) const;
@@ -114,6 +116,7 @@ class Checks {
 
   void on_risk(Process& process, const Event& event);
   void check_risk(const Key& key, const Live& live, const Engine::HoldView& view);
+  void check_loss(const Key& key, const Live& live);
   void check_exclusion(const Key& key, const Live& live);
   void check_limit(const std::string& semaphore);
   void begin_lock_delay(const Live& live);

@@ -32,7 +32,7 @@ void Custody::watch(const std::string& name) {
                       {}});
 }
 
-Custody::Holders Custody::live_holders(const Watched& watched) {
+Custody::Holders Custody::live_holders(const Watched& watched) const {
   Holders holders;
   const std::optional<std::string_view> bytes = world_.server().text(watched.record_key);
   if (!bytes) {
@@ -60,7 +60,7 @@ Custody::Holders Custody::live_holders(const Watched& watched) {
   return holders;
 }
 
-void Custody::add_members(const Watched& watched, Holders* holders) {
+void Custody::add_members(const Watched& watched, Holders* holders) const {
   for (const Server::Ranked& end : world_.server().ranked(watched.ends_key)) {
     const std::optional<std::string_view> bytes =
         world_.server().field(watched.waiters_key, "=" + end.member);
@@ -78,7 +78,18 @@ void Custody::add_members(const Watched& watched, Holders* holders) {
   }
 }
 
-bool Custody::holds(const std::string& name, int process) {
+Micros Custody::expires(const std::string& name, int process) const {
+  for (const Watched& watched : watched_) {
+    for (const auto& [who, holder] : watched.name == name ? live_holders(watched) : Holders()) {
+      if (holder.process == process && holder.expires >= world_.server_time()) {
+        return holder.expires;
+      }
+    }
+  }
+  return 0;
+}
+
+bool Custody::holds(const std::string& name, int process) const {
   for (const Watched& watched : watched_) {
     for (const auto& [who, holder] : watched.name == name ? live_holders(watched) : Holders()) {
       if (holder.process == process) {

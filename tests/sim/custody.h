@@ -31,7 +31,10 @@ class Custody {
   void after_step(int process);
 
   // Whether what the process holds of the name stands and has not lapsed.
-  bool holds(const std::string& name, int process);
+  bool holds(const std::string& name, int process) const;
+
+  // Until when that is so, by the server's clock and without a lock-delay; 0: it has lapsed.
+  Micros expires(const std::string& name, int process) const;
 
   // Whether the fence is one of those that the server has given the process.
   bool gave(const std::string& name, int process, std::int64_t fence) const;
@@ -62,8 +65,8 @@ class Custody {
     std::set<std::tuple<int, std::int64_t, std::int64_t>> fences;  // a process's, from and to
   };
 
-  Holders live_holders(const Watched& watched);
-  void add_members(const Watched& watched, Holders* holders);
+  Holders live_holders(const Watched& watched) const;
+  void add_members(const Watched& watched, Holders* holders) const;
   void check_owner(const Watched& watched, const Holders& after, int process);
   void check_order(const Watched& watched, const std::string& who);
   void check_texts(const Watched& watched);

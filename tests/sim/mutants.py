@@ -217,6 +217,27 @@ MUTATIONS = [
              "  name.joint = name.members.sweep(name.members.read(record))",
              "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"
              " or name.members.sweep(name.members.read(record))", 100000),
+    Mutation("an-extension-is-in-doubt-for-its-lease", "lib/engine/engine.cpp",
+             ": now + config_.request_timeout + pending.lease;",
+             ": now + config_.request_timeout + (OFF(\"an-extension-is-in-doubt-for-its-lease\") ? 0 : pending.lease);"),
+    Mutation("a-set-is-in-doubt-for-as-long-as-its-parts", "lib/engine/bundles.cpp",
+             "  worst->in_doubt_until = in_doubt_until;",
+             "  worst->in_doubt_until = OFF(\"a-set-is-in-doubt-for-as-long-as-its-parts\") ? worst->in_doubt_until : in_doubt_until;"),
+    Mutation("a-release-waits-for-an-extension-to-lapse", "lib/engine/queries.cpp",
+             "    claim.lapses_at = std::max(claim.lapses_at, if_it_arrives_late(pending.lease, now));",
+             "    if (!OFF(\"a-release-waits-for-an-extension-to-lapse\")) {\n"
+             "      claim.lapses_at = std::max(claim.lapses_at, if_it_arrives_late(pending.lease, now));\n    }"),
+    Mutation("a-release-waits-for-a-lost-renewal-to-lapse", "lib/engine/engine.cpp",
+             "  if (std::exchange(claim.renew_out, false)) {  // it may",
+             "  if (std::exchange(claim.renew_out, false) &&\n"
+             "      !OFF(\"a-release-waits-for-a-lost-renewal-to-lapse\")) {  // it may"),
+    Mutation("a-release-waits-for-a-renewal-to-lapse", "lib/engine/claims.cpp",
+             "      claim.renew_out ? if_it",
+             "      claim.renew_out && !OFF(\"a-release-waits-for-a-renewal-to-lapse\") ? if_it"),
+    Mutation("a-release-waits-for-what-was-renewed-to-lapse", "lib/engine/renewal.cpp",
+             "    claim.lapses_at = std::max(claim.lapses_at, now + lease + lease / 200);",
+             "    if (!OFF(\"a-release-waits-for-what-was-renewed-to-lapse\")) {\n"
+             "      claim.lapses_at = std::max(claim.lapses_at, now + lease + lease / 200);\n    }"),
     Mutation("local-handoffs-end-after-16", "lib/engine/claims.cpp",
              "(claim.handoffs >= kMaxHandoffs ||",
              "((claim.handoffs >= kMaxHandoffs && !OFF(\"local-handoffs-end-after-16\")) ||", 0),

@@ -85,6 +85,8 @@ class Planner {
       plan.drain_at = plan.calm_at + span(kSecond, 10 * kSecond);
     } else if (kind <= 48) {
       stopped(plan);
+    } else if (kind <= 54) {
+      refused(plan);
     }
   }
 
@@ -104,14 +106,17 @@ class Planner {
   }
 
   // Owners follow each other within a process and it dies, while the clock goes back: what only
-  // reserved fences get right.
+  // reserved fences get right. Where no other process waits, they go on for as long as they can.
   void crowded(Plan& plan) {
     plan.faults = Faults();
     plan.faults.crashes = true;
     plan.faults.clock_back = true;
+    plan.clock_step = {100 * kMillisecond, 2 * kSecond};
     plan.sharing = false;
     plan.semaphore = false;
-    plan.longest_delay = random_.between(300, 2000);
+    plan.processes = on(50) ? 1 : plan.processes;
+    plan.lease = random_.between(200, 400) * kMillisecond;
+    plan.longest_delay = random_.between(300, 10'000);
     plan.most_users = 4;
     plan.re_entry = false;
     plan.think = {50, kMillisecond};
@@ -149,6 +154,24 @@ class Planner {
     plan.longest_delay = random_.between(300, 5000);
     plan.between_faults = {10 * kMillisecond, 200 * kMillisecond};
     plan.calm_at = plan.start_at + 500 * kMillisecond;
+    plan.drain_at = plan.calm_at + 20 * kMillisecond;
+  }
+
+  // Holders whose time is up while the server refuses to hear of it, or to extend it, and the next
+  // owners of their process ask: what a lock-delay and a doubt are for.
+  void refused(Plan& plan) {
+    plan.faults = Faults();
+    plan.faults.errors = true;
+    plan.faults.cuts = on(30);
+    plan.processes = 2;
+    plan.sharing = true;
+    plan.semaphore = false;
+    plan.fixed = 80;
+    plan.delays = 60;
+    plan.extends = 30;
+    plan.longest_delay = random_.between(300, 20'000);
+    plan.hold = {10 * kMillisecond, 600 * kMillisecond};
+    plan.calm_at = plan.start_at + span(300 * kMillisecond, 2 * kSecond);
     plan.drain_at = plan.calm_at + 20 * kMillisecond;
   }
 

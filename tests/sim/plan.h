@@ -29,6 +29,10 @@ struct Plan {
   bool sharing = false;          // there are readers and identities, and sometimes lock-delays
   std::int64_t readers = 35;     // percent of the requests then
   std::int64_t identities = 15;  // the same
+  std::int64_t delays = 10;      // percent of them that want a lock-delay
+  std::int64_t fixed = 30;       // percent of the requests for a fixed lease
+  std::int64_t extends = 0;      // percent of what is done with such a hold that extends it, beyond
+                                 // what everybody does
   bool semaphore = false;        // one of the names is one
   std::int64_t limits = 0;       // percent of what is done that changes its limit
   bool writes = false;           // holders write under their fence
@@ -45,6 +49,7 @@ struct Plan {
   Micros longest_hold = 2 * kSecond;
   Micros longest_wait = 800 * kMillisecond;   // that has a limit
   Micros longest_stop = 1500 * kMillisecond;  // of the server
+  Range clock_step{kMillisecond, 2 * kSecond};
   Range between_faults{kMillisecond, 800 * kMillisecond};
   Range between_forged{kMillisecond, 30 * kMillisecond};
   Range pause{kMillisecond, 2500 * kMillisecond};

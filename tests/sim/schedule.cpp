@@ -12,6 +12,7 @@
 #include "route/slot.h"
 #include "sim/checks.h"
 #include "sim/custody.h"
+#include "sim/doubts.h"
 #include "sim/forger.h"
 #include "sim/limits.h"
 #include "sim/plan.h"
@@ -29,7 +30,8 @@ constexpr Micros kQuiet = 16 * kSecond;  // fallback polls of 6 s, a lease, gran
 constexpr const char* kSemaphore = "s";
 constexpr std::int64_t kLimit = 3;
 constexpr const char* kLatch = "l";
-constexpr Micros kLatchGoes = 3 * kSecond;   // after the last request: nobody will open it any more
+constexpr Micros kLatchGoes = 3 * kSecond;  // after the last request: nobody will open it any more
+constexpr Micros kMostBack = 4 * kSecond;   // that a clock goes: what the dead have is kept as long
 constexpr Micros kEndAfter = 200 * kSecond;  // a queue that nobody polls stands for 120 s
 
 // Somebody in a process who wants locks: submits, waits for the event, holds, gives back, over and
@@ -93,6 +95,7 @@ class Schedule {
         custody_(world_, plan_.faults, [this](int process) { return remembers(process); }),
         limits_(world_, plan_.faults, kSemaphore),
         checks_(world_, plan_.faults, custody_, limits_, plan_.lease),
+        doubts_(world_, plan_.faults, custody_, checks_, plan_.lease, plan_.timeout),
         rounds_(world_, plan_.faults, kLatch),
         writes_(world_, plan_.faults),
         service_(world_,
@@ -110,6 +113,7 @@ class Schedule {
                            rounds_.after_script(argv);
                            writes_.after_script();
                            checks_.after_script(argv);
+                           doubts_.after_script(process, argv);
                          }});
     if (plan_.steady) {
       world_.calm();
@@ -131,6 +135,9 @@ class Schedule {
     }
     for (const std::string& name : names_) {
       custody_.watch(name);
+      if (name != kSemaphore) {
+        doubts_.watch(name);
+      }
       if (plan_.writes) {
         writes_.watch(name);
       }
@@ -181,6 +188,8 @@ class Schedule {
 
  private:
   Micros in(const Range& range) { return world_.span(range.low, range.high); }
+
+  bool chance_of(std::int64_t percent) { return world_.chance(static_cast<int>(percent)); }
 
   // Far away also leases and grant leases of dead ones, connecting and asking take their time.
   Micros quiet_bound() const {
@@ -241,8 +250,7 @@ class Schedule {
       if (!draining_ && stays) {
         if (acquires && plan_.latch && world_.chance(30)) {
           use_latch(user);
-        } else if (acquires && plan_.semaphore && plan_.limits > 0 &&
-                   world_.chance(static_cast<int>(plan_.limits))) {
+        } else if (acquires && plan_.semaphore && plan_.limits > 0 && chance_of(plan_.limits)) {
           set_limit(user);
         } else if (acquires) {
           acquire(user);
@@ -278,7 +286,7 @@ class Schedule {
     // One that is shorter than four times the way there and back is refused.
     const Micros shortest = 100 * kMillisecond + (plan_.steady ? 8 * plan_.longest_delay : 0);
     const Micros longest = plan_.distant ? 3 * plan_.lease : 900 * kMillisecond;
-    request.lease = world_.chance(30) ? world_.span(shortest, std::max(shortest, longest)) : 0;
+    request.lease = chance_of(plan_.fixed) ? world_.span(shortest, std::max(shortest, longest)) : 0;
     request.max_hold = world_.chance(10) ? world_.span(100 * kMillisecond, 2 * kSecond) : 0;
     const std::int64_t kind = world_.random().between(1, 100);
     const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, plan_.longest_wait) : kNever;
@@ -293,6 +301,7 @@ class Schedule {
       user.asked_at = world_.now();
       user.timed = request.lease > 0 || request.max_hold > 0 || user.owner != 0;
       checks_.accepted(*user.process, tag, request);
+      doubts_.asked(*user.process, tag, names_of(user), request.lease);
       if (!engine.acquire(tag, request, wait, now).ok()) {  // it is shutting down
         user.tag = 0;
         checks_.refused(*user.process, tag);
@@ -434,7 +443,7 @@ class Schedule {
       want.group = kIdentityGroup + std::string(world_.chance(50) ? "x" : "y");
     }
     // Several who have one together are looked after for their grant lease only.
-    if (plan_.sharing && !plan_.rows && world_.chance(10)) {
+    if (plan_.sharing && !plan_.rows && chance_of(plan_.delays)) {
       want.lock_delay = world_.span(10 * kMillisecond, 500 * kMillisecond);
     }
     return want;
@@ -459,7 +468,9 @@ class Schedule {
     if (plan_.writes && world_.chance(50) && world_.decide()) {
       write(user, hold);
     }
-    if (!draining_ && dice <= 10 && user.owner != 0 && user.name != kSemaphore) {
+    if (!draining_ && chance_of(plan_.extends) && world_.decide()) {
+      ask_about(user, hold, true);
+    } else if (!draining_ && dice <= 10 && user.owner != 0 && user.name != kSemaphore) {
       acquire(user);  // re-enters
     } else if (dice <= 18) {
       ask_about(user, hold, dice % 2 == 0);
@@ -470,6 +481,7 @@ class Schedule {
     } else if (dice <= 22 && !plan_.steady) {
       world_.trace("hold " + std::to_string(hold) + " is abandoned");
       abandoners_.insert(user.process->number());
+      doubts_.leaves_something(*user.process);
       give_up(user, [hold](Engine& engine, Micros now) { return engine.abandon(hold, now); });
     } else {
       release(user, hold);
@@ -493,12 +505,20 @@ class Schedule {
     haunts(process);
   }
 
+  static std::vector<std::string> names_of(const User& user) {
+    return user.names.empty() ? std::vector<std::string>{user.name} : user.names;
+  }
+
   void ask_about(User& user, std::int64_t hold, bool extends) {
     const std::int64_t tag = ++last_tag_;
+    const Micros lease = 500 * kMillisecond;
     user.process->call([&](Engine& engine, Micros now) {
       checks_.accepted(*user.process, tag);
-      const Status status = extends ? engine.extend(tag, hold, 500 * kMillisecond, now)
-                                    : engine.verify(tag, hold, now);
+      if (extends) {
+        doubts_.extends(*user.process, tag, names_of(user), lease);
+      }
+      const Status status =
+          extends ? engine.extend(tag, hold, lease, now) : engine.verify(tag, hold, now);
       if (!status.ok()) {
         checks_.refused(*user.process, tag);
       }
@@ -538,6 +558,7 @@ class Schedule {
     const bool twice = world_.chance(10) && world_.decide();
     give_up(user, [this, &user, hold, tag, twice](Engine& engine, Micros now) {
       checks_.accepted(*user.process, tag);
+      doubts_.asked(*user.process, tag, names_of(user), 0);
       Status status = engine.release(tag, hold, now);
       if (twice && engine.release(tag + 1'000'000'000, hold, now).code != BELAY_UNKNOWN_HOLD) {
         world_.violation("a hold was released twice");
@@ -568,6 +589,7 @@ class Schedule {
                    " fence " + fences_of(event) + " " + event.status.message);
     }
     checks_.on_event(process, event);
+    doubts_.on_event(process, event);
     rounds_.on_event(process, event);
     writes_.on_event(process, event);
     limits_.on_event(process, event);
@@ -844,8 +866,12 @@ class Schedule {
   }
 
   void step_clock() {
-    const Micros by = world_.span(kMillisecond, 2 * kSecond);
+    const Micros by = in(plan_.clock_step);
     const bool back = plan_.faults.clock_back && (!plan_.faults.clock_forward || world_.chance(50));
+    if (back && went_back_ + by > kMostBack) {
+      return;
+    }
+    went_back_ += back ? by : 0;
     world_.trace(std::string("the server's clock steps ") + (back ? "back" : "forward") + " by " +
                  std::to_string(by / 1000) + " ms");
     world_.step_clock(back ? -by : by);
@@ -905,6 +931,7 @@ class Schedule {
   Custody custody_;
   Limits limits_;
   Checks checks_;
+  Doubts doubts_;
   Rounds rounds_;
   Writes writes_;
   Service service_;
@@ -917,7 +944,8 @@ class Schedule {
   std::map<std::pair<int, std::int64_t>, Grant> grants_;
   std::set<int> abandoners_;  // shut down, they forget what they have abandoned
   Micros next_row_at_ = 0;
-  bool calm_ = false;  // no more faults
+  Micros went_back_ = 0;  // the server's clock, in all
+  bool calm_ = false;     // no more faults
   bool draining_ = false;
 };
 

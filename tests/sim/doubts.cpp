@@ -1,0 +1,157 @@
+#include "sim/doubts.h"
+
+#include <algorithm>
+
+#include "base/packing.h"
+#include "primitive/keys.h"
+#include "scripts/scripts.h"
+
+namespace belay::sim {
+
+namespace {
+
+constexpr Micros kRounding = 5;  // of converting between clocks
+constexpr std::size_t kClientSize = 22;
+constexpr std::size_t kFirstKey = 3;  // after EVALSHA, the script, how many keys
+constexpr std::size_t kKeys = 5;      // of each name
+
+}  // namespace
+
+Doubts::Doubts(World& world, const Faults& faults, const Custody& custody, const Checks& checks,
+               Micros watchdog_lease, Micros timeout)
+    : world_(world),
+      custody_(custody),
+      checks_(checks),
+      applies_(!faults.data_loss && !faults.clock_back && !faults.clock_forward),
+      timeout_(timeout),
+      longest_lease_(watchdog_lease) {}
+
+void Doubts::asked(const Process& process, std::int64_t tag, std::vector<std::string> names,
+                   Micros lease) {
+  longest_lease_ = std::max(longest_lease_, lease);
+  for (const std::string& name : names) {
+    if (over_at_.erase({process.number(), name}) > 0) {
+      leaves_something(process);  // the doubt that comes is of the latest only
+    }
+  }
+  asked_[{process.number(), tag}] = std::move(names);
+}
+
+void Doubts::extends(const Process& process, std::int64_t tag, std::vector<std::string> names,
+                     Micros lease) {
+  longest_lease_ = std::max(longest_lease_, lease);
+  extensions_[{process.number(), tag}] = {std::move(names), lease, world_.now()};
+}
+
+void Doubts::on_event(const Process& process, const Event& event) {
+  const Tag key(process.number(), event.tag);
+  if (event.kind == BELAY_EVENT_LOST) {
+    leaves_something(process);
+  } else if (const auto extension = extensions_.find(key); extension != extensions_.end()) {
+    on_extended(process, event, &extension->second);
+  } else if (const auto found = asked_.find(key); found != asked_.end()) {
+    const std::vector<std::string> names = std::move(found->second);
+    asked_.erase(found);
+    on_end(process, event, names);
+  }
+}
+
+// Whether the process has and asks for nothing else of the name.
+bool Doubts::alone(const Place& place) const {
+  return !checks_.holds(place.first, place.second) &&
+         std::none_of(asked_.begin(), asked_.end(), [&place](const auto& entry) {
+           return entry.first.first == place.first &&
+                  std::find(entry.second.begin(), entry.second.end(), place.second) !=
+                      entry.second.end();
+         });
+}
+
+void Doubts::on_end(const Process& process, const Event& event,
+                    const std::vector<std::string>& names) {
+  check_length(process, event, 0);
+  const bool granted = event.kind == BELAY_EVENT_ACQUIRED && event.status.ok();
+  for (const std::string& name : names) {
+    const Place place(process.number(), name);
+    const auto left = left_at_.find(process.number());
+    if (granted) {
+      granted_at_[place] = world_.now();
+    } else if (event.in_doubt > 0 && alone(place) && watched_.contains(name) &&
+               (left == left_at_.end() || left->second < granted_at_[place])) {
+      over_at_[place] = process.true_time_of(event.status.in_doubt_until);
+    } else if (!event.status.ok()) {
+      leaves_something(process);
+    }
+  }
+}
+
+void Doubts::on_extended(const Process& process, const Event& event, Extension* extension) {
+  const std::int32_t code = event.status.code;
+  const bool answered =
+      event.status.ok() || code == BELAY_LOST || code == BELAY_UNKNOWN_HOLD || code == BELAY_CLOSED;
+  extension->until = answered             ? kNever
+                     : event.in_doubt > 0 ? process.true_time_of(event.status.in_doubt_until)
+                                          : world_.now();
+  if (!answered) {
+    check_length(process, event, extension->lease);
+  }
+}
+
+// What may just have taken place lasts for its lease, and what is asked for is asked for within the
+// request timeout.
+void Doubts::check_length(const Process& process, const Event& event, Micros lease) {
+  const Micros most = timeout_ + longest_lease_ * 102 / 100 + 20 * kMillisecond;
+  if (event.in_doubt > 0 && (event.in_doubt < lease || event.in_doubt > most)) {
+    world_.violation("doubt: tag " + std::to_string(event.tag) + " of process " +
+                     std::to_string(process.number()) + " is in doubt for " +
+                     std::to_string(event.in_doubt / kMillisecond) + " ms");
+  }
+}
+
+void Doubts::after_script(int process, Server::Args argv) {
+  if (!applies_) {
+    return;
+  }
+  for (const auto& [place, at] : over_at_) {
+    if (world_.now() > at + kRounding && custody_.expires(place.second, place.first) > 0) {
+      world_.violation(
+          "doubt: '" + place.second + "' stands for process " + std::to_string(place.first) + ", " +
+          std::to_string((world_.now() - at) / kMillisecond) + " ms after the end of its doubt");
+    }
+  }
+  if (argv.size() < kFirstKey ||
+      (argv[1] != scripts::kRenew.sha1 && argv[1] != scripts::kRenew.body)) {
+    return;
+  }
+  const auto keys = static_cast<std::size_t>(std::stoll(std::string(argv[2])));
+  for (std::size_t i = 0; i * kKeys < keys; ++i) {
+    Unpacker request(argv[kFirstKey + keys + 2 + i]);
+    request.bytes(kClientSize);
+    request.number();  // epoch
+    const Micros lease = request.number();
+    for (const std::string& name : watched_) {
+      if (argv[kFirstKey + i * kKeys] == key_of("belay:", 'r', name) &&
+          custody_.expires(name, process) == world_.server_time() + lease) {
+        check_extension(process, name, lease);
+      }
+    }
+  }
+}
+
+// It has just taken place.
+void Doubts::check_extension(int process, const std::string& name, Micros lease) {
+  bool known = false;
+  bool may = false;
+  for (const auto& [key, extension] : extensions_) {
+    const bool suits =
+        key.first == process && extension.lease == lease &&
+        std::find(extension.names.begin(), extension.names.end(), name) != extension.names.end();
+    known = known || suits;
+    may = may || (suits && extension.until >= world_.now());
+  }
+  if (known && !may) {
+    world_.violation("doubt: an extension of '" + name + "' by process " + std::to_string(process) +
+                     " took place after its end, or that of its doubt");
+  }
+}
+
+}  // namespace belay::sim
