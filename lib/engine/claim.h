@@ -57,7 +57,7 @@ struct Leaving {
   bool lost = false;   // somebody was told that it is lost
   bool plain = false;  // as far as is known, nobody else has to do with it
   bool answered = false;
-  Micros look_at = kNever;   // when it was told to look, had it not given up
+  Micros look_at = kNever;   // when to look all the same: as it was told, or was about to
   bool stray = false;        // only a message has told of it: asked once
   bool looks_after = false;  // it handed the lock on: asks again in case that grant lapses unused
   bool parting = false;      // as the client ends, others have been told to

@@ -609,6 +609,9 @@ void Engine::leave(Claim& claim, const Leaving& leaving, Micros now) {
                    [&leaving](const Leaving& other) { return other.epoch == leaving.epoch; });
   if (found != claim.leaving.end()) {
     found->sweep_until = std::max(found->sweep_until, leaving.sweep_until);
+    if (found->looks_after) {  // as it goes on doing
+      found->look_at = found->again_at;
+    }
     send_leave(claim, *found, now);
     return;
   }

@@ -661,6 +661,33 @@ TEST_F(Bounds, AnOlderGrantOfWhatIsHeldCostsNothing) {
   EXPECT_EQ(processes[1]->look(hold)->state, BELAY_HELD);
 }
 
+// What makes the releaser leave once more makes it look no less.
+TEST_F(Bounds, AnOlderGrantOfWhatWasReleasedCostsNothing) {
+  hear();
+  queue_up(1);
+  AcquireRequest reader = request_of(add_process());  // what several may have names no releaser
+  reader.want.group = kReaders;
+  acquire(*processes[2], reader);
+  run_for(20 * kMillisecond);
+  for (int i = 0; i < 2; ++i) {
+    acquire(add_process());
+    run_for(20 * kMillisecond);
+  }
+  heard.clear();
+  release(*processes[0], hold);
+  run_for(20 * kMillisecond);
+  ASSERT_EQ(holder, 1);
+  processes[2]->pause(60 * kSecond);
+  processes[3]->pause(60 * kSecond);
+  const Micros released = world->now();
+  release(*processes[1], hold);
+  run_for(20 * kMillisecond);
+  send_again(heard_grant());
+  run_for(2 * kSecond);
+  EXPECT_EQ(holder, 4);
+  EXPECT_LE(granted_at - released, 2 * (kGrantLease + 10 * kMillisecond) + 4 * kOneWay);
+}
+
 TEST_F(Bounds, HeldLocksAreRenewedInBatches) {
   Process& process = add_process();
   for (int i = 0; i < 200; ++i) {
