@@ -57,7 +57,7 @@ run_sanitizers() {
   local suite built=()
   for suite in asan tsan; do
     if [[ " ${suites[*]} " != *" $suite "* ]]; then continue; fi
-    if tools/build.sh "$suite" unit_test integration chaos_worker sim; then built+=("$suite"); else count "$suite" 0 1; fi
+    if tools/build.sh "$suite" unit_test integration chaos_worker chaos_hammer sim; then built+=("$suite"); else count "$suite" 0 1; fi
   done
   # Very many holds take a sanitized client minutes, so that their leases end: a tenth of them do as well here.
   for suite in "${built[@]}"; do BELAY_TEST_HOLDS=2000 run_tests "$suite" "$suite" '^(unit|integration|chaos|sim_short)$' 1 & done
