@@ -404,6 +404,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
     claim.renew_at = std::max(now, std::min(now + grant.lease / 3, latest));
   }
   deliver(claim, grant.fence, grant.confirmed ? grant.deadline : kNever, now);
+  mark_reached(claim);
 }
 
 // Gives the claim to the next local owner, and to whoever else waits in that owner's name. A fixed

@@ -231,6 +231,22 @@ TEST_F(Holds, AFreedClientReleasesNothingThatWasAbandonedOnce) {
   EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_SHUTDOWN);
 }
 
+// The server has answered: it is no longer the request timeout that counts.
+TEST_F(Holds, AWaitBehindALocalOwnerWhoWasBeingGrantedEndsInTime) {
+  acquire(1, 0);
+  AcquireRequest request;
+  request.primitive = &lock_;
+  request.name = "a";
+  ASSERT_TRUE(engine_.acquire(2, request, kSecond, now_).ok());  // before the answer
+  grant();
+  pass(kSecond - 1);
+  ASSERT_EQ(events_.events.size(), 1U);
+  pass(1);
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_EQ(events_.events[1].tag, 2);
+  EXPECT_EQ(events_.events[1].status.code, BELAY_TIMEOUT);
+}
+
 // Nobody else may look in its place: the maker of that handoff may have ended.
 TEST_F(Holds, AWaiterThatGivesUpLooksWhenItWasToldTo) {
   acquire(1, 10 * kSecond);
