@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -21,8 +22,20 @@ constexpr std::size_t kMostBytes = 4096;
 constexpr Micros kPatience = 5 * kSecond;  // with who writes to a pipe
 constexpr mode_t kForOthers = S_IRWXG | S_IRWXO;
 
+// Why it is of no use, without its name.
 Status refused(const std::string& what) {
-  return {BELAY_INVALID_ARGUMENT, "the password file " + what};
+  return {BELAY_INVALID_ARGUMENT, what};
+}
+
+// "'/run/secrets/redis' ", or "" of what may be a password by mistake: not a readable path that is
+// there, or whose folder is.
+std::string shown_path(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const bool in_folder =
+      slash != std::string::npos && slash > 0 && access(path.substr(0, slash).c_str(), F_OK) == 0;
+  const bool is_one_line =
+      std::none_of(path.begin(), path.end(), [](char byte) { return byte >= 0 && byte < ' '; });
+  return is_one_line && (in_folder || access(path.c_str(), F_OK) == 0) ? "'" + path + "' " : "";
 }
 
 Status unreadable(int error) {
@@ -86,7 +99,7 @@ Result<PasswordFile> read_open(int fd) {
     return status;
   }
   if (S_ISREG(about.st_mode) && (about.st_mode & kForOthers) != 0) {
-    file.warning = "the password file is open to others than its owner: chmod 600";
+    file.warning = "is open to others than its owner: chmod 600";
   }
   return file;
 }
@@ -96,11 +109,16 @@ Result<PasswordFile> read_open(int fd) {
 Result<PasswordFile> read_password_file(const char* path) {
   // Nothing is waited for in open, and no terminal becomes ours.
   const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) {
-    return unreadable(errno);
+  Result<PasswordFile> file = fd < 0 ? unreadable(errno) : read_open(fd);
+  if (fd >= 0) {
+    close(fd);
   }
-  Result<PasswordFile> file = read_open(fd);
-  close(fd);
+  const std::string named = "the password file " + shown_path(path);
+  if (!file.ok()) {
+    file.status.message = named + file.status.message;
+  } else if (!file.value.warning.empty()) {
+    file.value.warning = named + file.value.warning;
+  }
   return file;
 }
 

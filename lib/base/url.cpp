@@ -49,8 +49,9 @@ std::optional<std::string> percent_decoded(std::string_view text) {
 
 // "redis://***", or "" for a scheme that nobody knows: it may be anything.
 std::string shown_scheme(std::string_view url) {
-  static constexpr std::array<std::string_view, 5> kSchemes{"redis", "unix", "rediss", "valkey",
-                                                            "valkeys"};
+  static constexpr std::array<std::string_view, 12> kSchemes{
+      "redis", "unix", "rediss", "valkey",   "valkeys",        "http",
+      "https", "tcp",  "tls",    "sentinel", "redis-sentinel", "file"};
   const std::string_view scheme = url.substr(0, url.find("://"));
   const bool known = scheme.size() < url.size() &&
                      std::find(kSchemes.begin(), kSchemes.end(), scheme) != kSchemes.end();
@@ -222,8 +223,10 @@ Result<ServerAddress> parse_url(std::string_view url) {
     status = parse_redis(url, rest, &server);
   } else if (scheme == "unix") {
     status = parse_unix(url, rest, &server);
+  } else if (scheme == "rediss" || scheme == "valkeys" || scheme == "tls") {
+    status = unsupported(url, url, "TLS is not supported yet; redis:// and unix:// are");
   } else {
-    status = unsupported(url, url, "the scheme is not supported; redis and unix are");
+    status = unsupported(url, url, "the scheme is not supported; redis:// and unix:// are");
   }
   if (!status.ok()) {
     return status;

@@ -142,7 +142,7 @@ static void test_password_never_shows(Server* server) {
   CHECK(file != NULL);
   dup2(fileno(file), STDERR_FILENO);
   belay_client* client =
-      CLIENT(.url = url_with(server, "s3cret-user:s3cret-wrong"), .log_level = BELAY_LOG_DEBUG);
+      CLIENT(.url = url_with(server, "somebody:s3cret-wrong"), .log_level = BELAY_LOG_DEBUG);
   const int64_t refused = belay_lock(client, "a", -1, 0, NULL);
   belay_client_free(client);
   client = CLIENT(.url = server->url, .password = kPassword, .log_level = BELAY_LOG_DEBUG,
@@ -160,6 +160,7 @@ static void test_password_never_shows(Server* server) {
   text[fread(text, 1, sizeof text - 1, file)] = '\0';
   fclose(file);
   CHECK_TEXT("WRONGPASS", text);
+  CHECK_TEXT("(user 'somebody')", text);
   CHECK(strstr(text, "s3cret") == NULL);
 }
 

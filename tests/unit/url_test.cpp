@@ -57,6 +57,8 @@ TEST(Url, ReadsUnixSockets) {
 TEST(Url, NamesWhatIsWrongAndWhere) {
   const std::pair<const char*, const char*> kBad[] = {
       {"localhost", "URL, from byte 1: there is no scheme"},
+      {"http://h", "URL http://***, from byte 1: the scheme is not supported; redis:// and unix"},
+      {"rediss://h", "URL rediss://***, from byte 1: TLS is not supported yet"},
       {"redis://h:99999", "URL redis://***, from byte 10: the port is not a number"},
       {"redis://h:", "from byte 10: the port"},
       {"redis://::1", "brackets"},
