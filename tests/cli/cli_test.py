@@ -174,15 +174,32 @@ class RunSaysNo(CliTest):
                           ["run", *TRUE], ["run", "--", *TRUE], ["run", "-c", "true"],
                           ["run", "x", "-c", "true", "--bogus", "--"],
                           ["run", "", *TRUE], ["run", "x" * 1025, *TRUE],
-                          ["run", "--lease", "0.01", "x", *TRUE],
                           ["run", "--url", "http://x", "x", *TRUE],
                           ["run", "--prefix", "{", "x", *TRUE],
                           ["run", "--password-file", "/nonexistent", "x", *TRUE],
-                          ["inspect"], ["inspect", "a", "b"], ["ls"], ["ls", "--limit", "0", "*"],
+                          ["inspect"], ["inspect", "a", "b"], ["ls", "--limit", "0", "*"],
                           ["break", "--fence", "0", "x"], ["inspect", ""], ["top", "a", "b"],
+                          ["semaphore"], ["semaphore", "up", "x"], ["semaphore", "show"],
+                          ["semaphore", "set", "x"], ["semaphore", "set", "x", "0"],
+                          ["semaphore", "show", "x", "1"], ["ls", "a", "b"],
+                          ["semaphore", "set", "x", "2147483648"],
                           ["top", "--interval", "0.09"], ["top", "--limit", "0"],
                           ["top", "--count", "0"], ["top", "--sort", "name"]):
             self.assert_usage(*arguments)
+
+    def test_to_seconds_out_of_bounds_in_the_words_of_the_command(self):
+        for option, bad, bounds in (("--lease", ("0.01", "86401"), "0.1 to 86400"),
+                                    ("--max-hold", ("0.05", "2592001"), "0.1 to 2592000"),
+                                    ("--request-timeout", ("0", "3601"), "0.01 to 3600")):
+            for seconds in bad:
+                err = self.assert_usage("run", option, seconds, "x", *TRUE)
+                self.assertIn(f"{option}: not from {bounds} seconds: '{seconds}'", err)
+        self.assertIn("--ttl: not from 0.1 to 2592000 seconds", self.assert_usage("latch", "set", "--ttl", "0", "x", "1"))
+        self.assertIn("1 to 1000000000", self.assert_usage("latch", "set", "x", "1000000001").replace("[", "").replace("]", "").replace(" - ", " to "))
+
+    def test_to_a_url_of_another_kind_and_names_the_kind(self):
+        self.assertIn("URL http://***, from byte 1: the scheme is not supported", self.assert_usage("ls", "--url", "http://x"))
+        self.assertIn("URL rediss://***, from byte 1: TLS is not supported yet", self.assert_usage("ls", "--url", "rediss://x"))
 
     def test_to_a_name_given_twice_in_the_words_of_the_library(self):
         for arguments in (["b", "b", *TRUE], ["--", "b", "b", *TRUE], ["b", "b", "-n", *TRUE],
@@ -718,6 +735,13 @@ class WithoutAServer(CliTest):
             self.assertEqual((code, out), (69, ""))
             self.assertRegex(err, r"^belay: [^\n]+\n$")
 
+    def test_the_request_timeout_can_be_chosen(self):
+        for arguments in (["run", "-n"], ["run", "-w", "0.1"], ["inspect"], ["latch", "show"], ["semaphore", "show"], ["break"]):
+            command = TRUE if arguments[0] == "run" else []
+            code, _, err = self.belay(*arguments, "--request-timeout", "0.2", "x", *command)
+            self.assertEqual(code, 69)
+            self.assertIn("200 ms", err)
+
     def test_run_waits_on_after_saying_so_once(self):
         process = self.start("run", "x", "--", "echo", "ran")
         line = process.process.stderr.readline().decode()
@@ -740,6 +764,13 @@ class WithAPassword(CliTest):
                 self.assertEqual((code, out), (69, ""), arguments)
                 self.assertRegex(err, r"^belay: [^\n]+\n$")
                 self.assertNotIn("hunter2", err)
+                self.assertIn("(user 'default')", err)
+
+    def test_a_wrong_one_is_told_with_its_user(self):
+        _, _, err = self.belay("inspect", "x", url=self.server.url("somebody:hunter2@"))
+        self.assertIn("WRONGPASS", err)
+        self.assertIn("(user 'somebody')", err)
+        self.assertNotIn("hunter2", err)
 
     def test_one_from_a_file_is_not_shown_to_the_command(self):
         with open(self.path("password"), "w", encoding="ascii") as file:
@@ -762,9 +793,12 @@ class WithAPassword(CliTest):
             file.write("open-sesame\n")
         for mode in (0o640, 0o604, 0o666):
             os.chmod(self.path("password"), mode)
-            code, _, err = self.belay("inspect", "--password-file", self.path("password"), "x", url=self.server.url())
-            self.assertEqual(code, 0)
-            self.assertRegex(err, r"^belay: warning: [^\n]+ others [^\n]+\n$")
+            for log in ("", "warning"):
+                code, _, err = self.belay("inspect", "--password-file", self.path("password"), "x", url=self.server.url(),
+                                          env={"BELAY_LOG": log})
+                self.assertEqual(code, 0)
+                self.assertRegex(err, r"^belay:? warning: [^\n]+ others [^\n]+\n$")
+                self.assertIn(self.path("password"), err)
 
     def test_one_from_a_pipe_is_waited_for_but_not_beyond_a_signal(self):
         os.mkfifo(self.path("password"))
@@ -782,8 +816,7 @@ class WithAPassword(CliTest):
         for path in ("/dev/zero", self.directory, self.path("nothing")):
             code, _, err = self.belay("run", "--password-file", path, "x", *TRUE)
             self.assertEqual(code, 64)
-            self.assertRegex(err, r"^belay: the password file [^\n]+\n$")
-            self.assertNotIn(path, err)
+            self.assertRegex(err, rf"^belay: the password file '{path}' [^\n]+\n$")
 
     def test_one_that_the_server_echoes_is_masked(self):
         with socket.socket(socket.AF_UNIX) as listener:
@@ -802,7 +835,9 @@ class WithAPassword(CliTest):
     def test_one_in_the_wrong_place_is_not_repeated(self):
         for arguments in (["inspect", "--url", "redis://localhost?password=hunter2", "x"],
                           ["inspect", "--url", "redis://app:hunter2", "x"],
-                          ["inspect", "--url", "hunter2", "x"], ["ls", "--password=hunter2", "*"],
+                          ["inspect", "--url", "hunter2", "x"], ["inspect", "--password-file", "hunter2", "x"],
+                          ["inspect", "--password-file", "/hunter2", "x"],
+                          ["inspect", "--password-file", "/hun/ter2", "x", "hunter2"], ["ls", "--password=hunter2", "*"],
                           ["ls", "*", "--password", "hunter2"], ["run", "--password=hunter2", "x", *TRUE],
                           ["--url=redis://:hunter2@h", "ls"], ["redis://:hunter2@h", "ls"]):
             code, out, err = self.belay(*arguments)
@@ -825,6 +860,7 @@ class WithAnAcl(CliTest):
         for arguments in (["run", "x", *TRUE], ["inspect", "x"]):
             code, _, err = self.belay(*arguments, url=self.server.url("guest:guest@"))
             self.assertEqual(code, 69)
+            self.assertRegex(err, "no permissions to run the 'eval' command.*'guest'")
             self.assertRegex(err, r"^belay: [^\n]+\n$")
 
 
@@ -918,6 +954,10 @@ class ShowsLocks(CliTest):
         code, out, err = self.belay("ls", "--limit", "1", "ls*")
         self.assertEqual((code, len(out.splitlines())), (0, 1))
         self.assertIn("--limit", err)
+
+    def test_ls_shows_all_names_by_default(self):
+        self.hold()
+        self.assertIn(self.name, self.belay("ls")[1])
 
     def test_ls_shows_many_names(self):
         script = " & ".join(f"{BELAY} run many:{i} -- cat <&3" for i in range(100))
@@ -1013,7 +1053,7 @@ class Latch(CliTest):
         self.latch("set", "2")
         shown = self.inspect()
         self.assertEqual((shown["held"], shown["to_go"]), (False, 2))
-        self.assertIn("holder:  latch, 2 to go\nwaiting: 0\n", self.belay("inspect", self.name)[1])
+        self.assertIn("latch:   2 to go\nwaiting: 0\n", self.belay("inspect", self.name)[1])
         self.assertRegex(self.belay("ls", self.name)[1], "latch, 2 to go .* 0 waiting\n$")
 
     def test_is_broken(self):
@@ -1032,7 +1072,7 @@ class Latch(CliTest):
             self.assertRegex(err, r"^belay: [^\n]+\n$")
 
     def test_is_missing_after_its_time_to_live(self):
-        self.latch("set", "1", "--ttl", "500")
+        self.latch("set", "1", "--ttl", "0.5")
         eventually(lambda: self.latch("show")[0] == 66, "it is forgotten")
 
     def test_that_has_a_count_to_go_is_not_set_again(self):
@@ -1050,11 +1090,37 @@ class Latch(CliTest):
         self.assertEqual(self.belay("latch", "show", "lock")[0], 69)
 
 
+class Semaphore(CliTest):
+    def semaphore(self, verb, *arguments):
+        return self.belay("semaphore", verb, self.name, *arguments)
+
+    def test_has_the_limit_that_is_set(self):
+        self.assertEqual(self.semaphore("set", "3"), (0, "", ""))
+        self.assertEqual(self.semaphore("show"), (0, f"{self.name}: 3 of 3 free\n", ""))
+        self.hold("--permits", "2/3")
+        self.assertEqual(self.semaphore("show"), (0, f"{self.name}: 1 of 3 free\n", ""))
+        self.assertEqual(parse_lines(self.semaphore("show", "--json")[1]),
+                         [{"name": self.name, "available": 1, "limit": 3}])
+
+    def test_serves_waiters_when_its_limit_grows(self):
+        self.hold("--permits", "2/2")
+        waiter = self.start("run", "--permits", "1/2", self.name, *TRUE)
+        self.await_waiters(1)
+        self.assertEqual(self.semaphore("set", "3"), (0, "", ""))
+        self.assertEqual(waiter.finish()[0], 0)
+        self.assertEqual(self.run_code("-n", "--permits", "1/2", self.name, *TRUE), 69)
+
+    def test_without_a_limit_exits_with_66(self):
+        code, out, err = self.semaphore("show")
+        self.assertEqual((code, out), (66, ""))
+        self.assertRegex(err, r"^belay: [^\n]+\n$")
+
+
 class Help(CliTest):
     def test_fits_one_screen(self):
         for arguments in (["--help"], ["run", "--help"], ["inspect", "-h"], ["ls", "--help"],
                           ["break", "--help"], ["top", "--help"], ["latch", "--help"],
-                          ["latch", "set", "--help"]):
+                          ["latch", "set", "--help"], ["semaphore", "--help"], ["semaphore", "set", "-h"]):
             code, out, err = self.belay(*arguments)
             self.assertEqual((code, err), (0, ""))
             self.assertLessEqual(len(out.splitlines()), 24)

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -19,6 +20,15 @@ namespace {
 constexpr double kMostSeconds = 1e9;
 constexpr std::int64_t kLargestId = (std::int64_t{1} << 53) - 1;
 constexpr std::int64_t kShortestIntervalMs = 100;  // shorter ones would be a load of their own
+
+// Of the library, in seconds.
+constexpr double kLeastLease = 0.1;
+constexpr double kMostLease = 24.0 * 3600;
+constexpr double kLeastRequestTimeout = 0.01;
+constexpr double kMostRequestTimeout = 3600;
+constexpr double kMonth = 30.0 * 24 * 3600;
+constexpr std::int64_t kMostCount = 1'000'000'000;
+constexpr std::int64_t kMostPermits = 0x7FFFFFFF;
 
 // Fractions are fine; what is more than nothing is at least a millisecond.
 std::int64_t to_ms(const std::string& option, const std::string& text) {
@@ -39,6 +49,26 @@ CLI::Option* add_seconds(CLI::App& app, const std::string& names, const std::str
       names, [shown, &target](const std::string& text) { target = to_ms(shown, text); });
 }
 
+std::string in_digits(double number) {
+  std::array<char, 32> text{};
+  const auto result = std::to_chars(text.data(), text.data() + text.size(), number);
+  return {text.data(), result.ptr};
+}
+
+// The same within bounds.
+template <typename Target>
+void add_bounded_seconds(CLI::App& app, const std::string& name, double low, double high,
+                         Target& target) {
+  app.add_option_function<std::string>(name, [=, &target](const std::string& text) {
+    const std::int64_t ms = to_ms(name, text);
+    if (ms < std::llround(low * 1000) || ms > std::llround(high * 1000)) {
+      throw CLI::ValidationError(name, "not from " + in_digits(low) + " to " + in_digits(high) +
+                                           " seconds: " + in_quotes(text));
+    }
+    target = ms;
+  });
+}
+
 // "2/8".
 void take_permits(const std::string& text, RunOptions& options) {
   const char* end = text.data() + text.size();
@@ -56,6 +86,8 @@ void add_server_options(CLI::App& app, ServerOptions& server) {
   app.add_option("--user", server.user);
   app.add_option("--password-file", server.password_file);
   app.add_option("--prefix", server.prefix);
+  add_bounded_seconds(app, "--request-timeout", kLeastRequestTimeout, kMostRequestTimeout,
+                      server.request_timeout_ms);
 }
 
 int complain_of_usage(const CLI::App& app, const std::string& message) {
@@ -86,7 +118,7 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, cons
 std::variant<int, ShowOptions> parse_show(CLI::App& app, ShowOptions& options,
                                           std::vector<std::string> arguments, const char* help,
                                           const char* what) {
-  app.add_option(what, options.name)->required();
+  app.add_option(what, options.name)->required(options.name.empty());
   app.add_flag("--json", options.json);
   add_server_options(app, options.server);
   if (const auto code = parse(app, std::move(arguments), help)) {
@@ -175,8 +207,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   identity->excludes(exclusive)->excludes(shared)->excludes(permits);
   app.add_option("--lock-delay", options.lock_delay_ms)
       ->check(CLI::Range(std::int64_t{0}, kLargestId));
-  add_seconds(app, "--lease", "--lease", options.server.lease_ms);
-  add_seconds(app, "--max-hold", "--max-hold", options.server.max_hold_ms);
+  add_bounded_seconds(app, "--lease", kLeastLease, kMostLease, options.server.lease_ms);
+  add_bounded_seconds(app, "--max-hold", kLeastLease, kMonth, options.server.max_hold_ms);
   add_seconds(app, "--kill-after", "--kill-after", options.kill_after_ms);
   app.add_option("--label", options.server.label);
   app.add_flag("-v,--verbose", verbose);
@@ -221,6 +253,7 @@ std::variant<int, ShowOptions> parse_inspect(std::vector<std::string> arguments)
 std::variant<int, ShowOptions> parse_list(std::vector<std::string> arguments) {
   CLI::App app("", "belay ls");
   ShowOptions options;
+  options.name = "*";
   app.add_option("--limit", options.limit)->check(CLI::Range(1, 1000000));
   return parse_show(app, options, std::move(arguments), kListHelp, "PATTERN");
 }
@@ -232,18 +265,29 @@ std::variant<int, ShowOptions> parse_break(std::vector<std::string> arguments) {
   return parse_show(app, options, std::move(arguments), kBreakHelp, "NAME");
 }
 
-std::variant<int, LatchOptions> parse_latch(std::vector<std::string> arguments) {
-  LatchOptions options;
+namespace {
+
+// The word after `latch` or `semaphore`; "" where there is none.
+std::string take_verb(std::vector<std::string>& arguments) {
+  std::string verb;
   if (!arguments.empty() && !arguments[0].empty() && arguments[0][0] != '-') {
-    options.verb = arguments[0];
+    verb = arguments[0];
     arguments.erase(arguments.begin());
   }
+  return verb;
+}
+
+}  // namespace
+
+std::variant<int, LatchOptions> parse_latch(std::vector<std::string> arguments) {
+  LatchOptions options;
+  options.verb = take_verb(arguments);
   CLI::App app("", "belay latch");
-  CLI::Range count(std::int64_t{1}, kLargestId);
+  CLI::Range count(std::int64_t{1}, kMostCount);
   app.add_option("NAME", options.name)->required();
   if (options.verb == "set") {
     app.add_option("COUNT", options.count)->required()->check(count);
-    app.add_option("--ttl", options.ttl_ms)->check(count);
+    add_bounded_seconds(app, "--ttl", kLeastLease, kMonth, options.ttl_ms);
   } else if (options.verb == "down") {
     app.add_option("N", options.count)->check(count);
   } else if (options.verb == "wait") {
@@ -262,6 +306,28 @@ std::variant<int, LatchOptions> parse_latch(std::vector<std::string> arguments) 
   if (std::find(verbs.begin(), verbs.end(), options.verb) == verbs.end()) {
     return complain_of_usage(app,
                              "neither set nor down, wait or show: " + shown_word(options.verb));
+  }
+  return options;
+}
+
+std::variant<int, SemaphoreOptions> parse_semaphore(std::vector<std::string> arguments) {
+  SemaphoreOptions options;
+  options.verb = take_verb(arguments);
+  CLI::App app("", "belay semaphore");
+  app.add_option("NAME", options.name)->required();
+  if (options.verb == "set") {
+    app.add_option("LIMIT", options.limit)
+        ->required()
+        ->check(CLI::Range(std::int64_t{1}, kMostPermits));
+  } else {
+    app.add_flag("--json", options.json);
+  }
+  add_server_options(app, options.server);
+  if (const auto code = parse(app, std::move(arguments), kSemaphoreHelp)) {
+    return *code;
+  }
+  if (options.verb != "set" && options.verb != "show") {
+    return complain_of_usage(app, "neither set nor show: " + shown_word(options.verb));
   }
   return options;
 }

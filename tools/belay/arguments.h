@@ -9,6 +9,7 @@
 
 #include "latch.h"
 #include "run.h"
+#include "semaphore.h"
 #include "show.h"
 #include "top.h"
 
@@ -17,6 +18,7 @@ std::variant<int, ShowOptions> parse_inspect(std::vector<std::string> arguments)
 std::variant<int, ShowOptions> parse_list(std::vector<std::string> arguments);
 std::variant<int, ShowOptions> parse_break(std::vector<std::string> arguments);
 std::variant<int, LatchOptions> parse_latch(std::vector<std::string> arguments);
+std::variant<int, SemaphoreOptions> parse_semaphore(std::vector<std::string> arguments);
 std::variant<int, TopOptions> parse_top(std::vector<std::string> arguments);
 
 #endif

@@ -7,12 +7,12 @@ constexpr char kMainHelp[] =
 
   belay run [OPTION...] NAME... -- COMMAND [ARG...]  hold all while COMMAND runs
   belay latch set|down|wait|show [OPTION...] NAME    a count to wait for
+  belay semaphore set|show [OPTION...] NAME       how many permits there are
   belay inspect [OPTION...] NAME                  who holds NAME, who waits
-  belay ls [OPTION...] PATTERN                    the names in use, by glob
+  belay ls [OPTION...] [PATTERN]                  the names in use, by glob
   belay break [OPTION...] NAME                    take NAME from its holder
   belay top [OPTION...] [PATTERN]                 a live view of all of them
-  belay run|latch|inspect|ls|break|top --help     more about each
-  belay --version
+  belay COMMAND --help | --version                more about each command
 
 The server: --url, else $BELAY_URL, else redis://localhost:6379
   redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]  unix://[[USER]:PASSWORD@]/PATH
@@ -30,21 +30,21 @@ constexpr char kRunHelp[] =
     R"(belay run [OPTION...] NAME... -- COMMAND [ARG...]  (or: NAME COMMAND)
 Waits for all NAMEs, holds them while COMMAND runs, then releases them.
   -n, --nonblock          do not wait: exit 1 if a NAME is in use
-  -w, --wait SECONDS      wait that long at most; fractions; 0 is -n
+  -w, --wait SECONDS      wait that long at most; fractions; 0 is -n. Without a
+                          server -n and -w last --request-timeout more, exit 69
   -E, --conflict-exit-code N   exit with N instead of 1 after -n or -w
   -x, --exclusive | -s, --shared     alone (the default) | with others who share
   --permits N/LIMIT | --identity TEXT  N of LIMIT units | with who says the same
   -c, --command TEXT      run TEXT by $SHELL, else /bin/sh (or: NAME -c TEXT)
   --lease SECONDS         how long others wait if this host dies (default 30)
   --lock-delay MS         how long nobody gets what was lost with its holder
-  --max-hold SECONDS      stop renewing after that time: COMMAND is stopped
-                          before the lease ends (--lease)
+  --max-hold SECONDS      stop COMMAND before the lease that then runs has ended
   --kill-after SECONDS    if the lock is about to be lost, COMMAND gets TERM so
                           long before the end (default 5; at most a third of the
                           lease), at the end KILL, and belay exits with 75
-  --label TEXT            what others see beside host and pid
-  -v, --verbose           say how long it took, and the fence
+  --label TEXT | -v, --verbose   shown beside host and pid | say time and fence
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+  --request-timeout SECONDS    how long a request may take (default 5)
 COMMAND finds BELAY_NAME and BELAY_FENCE, of the first NAME, and BELAY_FENCES; a
 password in BELAY_URL is taken out. TERM HUP INT QUIT USR1 USR2 are passed on.
 COMMAND leads a process group, which is signalled as a whole, unless stdin is a
@@ -61,12 +61,26 @@ A latch is a count that goes down to nothing; then it is open, and stays so.
 set begins one and exits with 1 where NAME has a count to go; down takes N (1)
 from it; wait returns when it is open; show says how many are to go. Where there
 is no latch NAME, all but set exit with 66.
-  --ttl MS                set: forget it after that time (default: never)
+  --ttl SECONDS           set: forget it after that time (default: never)
   -n, --nonblock          wait: do not wait: exit 1 if it is not open
   -w, --wait SECONDS      wait: that long at most, then exit 1; 0 is -n
   --json                  down, show: {"name", "count"}, which is what is to go
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-Without -n and -w, wait waits through outages of the server.
+  --request-timeout SECONDS   how long a request may take (default 5)
+Without -n and -w, wait waits through outages of the server; with them it ends
+after --request-timeout more where there is no server, with 69.
+)";
+
+constexpr char kSemaphoreHelp[] = R"(belay semaphore set [OPTION...] NAME LIMIT
+belay semaphore show [OPTION...] NAME
+A semaphore gives out as many permits as its limit says (belay run --permits).
+set begins one, or changes its limit: more serves waiters at once, less takes no
+permit back. show says how many are free; where nobody has set a limit for NAME,
+it exits with 66.
+  --json        show: {"name", "available", "limit"}
+  --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+  --request-timeout SECONDS   how long a request may take (default 5)
+Whoever asks by --permits N/LIMIT with another LIMIT is refused from then on.
 )";
 
 constexpr char kInspectHelp[] = R"(belay inspect [OPTION...] NAME
@@ -78,14 +92,16 @@ the lease, and who waits, in order. Exits with 0 also when NAME is free.
                 for how long; holds and local_waiters date from the
                 holder's last renewal
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+  --request-timeout SECONDS   how long a request may take (default 5)
 )";
 
-constexpr char kListHelp[] = R"(belay ls [OPTION...] PATTERN
-Lists the names in use that match the glob PATTERN (* ? [a-z] \), one a line:
-name, holder, what is left of the lease, how many wait.
+constexpr char kListHelp[] = R"(belay ls [OPTION...] [PATTERN]
+Lists the names in use that match the glob PATTERN (* ? [a-z] \; default: all),
+one a line: name, holder, what is left of the lease, how many wait.
   --limit N     this many names at most (default 10000)
   --json        one object a line, each as of belay inspect --json
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+  --request-timeout SECONDS   how long a request may take (default 5)
 )";
 
 constexpr char kBreakHelp[] = R"(belay break [OPTION...] NAME
@@ -95,6 +111,7 @@ broken: NAME was free, changed hands meanwhile, or has another fence.
   --fence N     only if the holder's fence is N
   --json        {"name", "broken", "holder"}; holder as of belay inspect --json
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+  --request-timeout SECONDS   how long a request may take (default 5)
 )";
 
 constexpr char kTopHelp[] = R"(belay top [OPTION...] [PATTERN]
@@ -112,6 +129,7 @@ c changes; elsewhere a block of lines each time.
                 "longest_wait_ms", "changes_per_s"}; "error" is there when
                 something could not be read, and alone when nothing could
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
+  --request-timeout SECONDS   how long a request may take (default 5)
 HOLDER is label@host:pid, LEASE what is left of it, LONGEST the longest wait.
 CHANGES/S are the changes of holder that were seen, per second, over the last
 ten looks at the name. It has had that many grants, or more: between two looks

@@ -4,6 +4,7 @@
 #include "latch.h"
 
 #include "exit_codes.h"
+#include "member.h"
 #include "report.h"
 #include "text.h"
 
@@ -42,8 +43,7 @@ int report_count(const LatchOptions& options, std::int64_t count) {
   if (options.json) {
     return print(latch_json(options.name, count) + "\n", kExitOk);
   }
-  const std::string state = count == 0 ? "open" : std::to_string(count) + " to go";
-  return print(printable(options.name) + ": " + state + "\n", kExitOk);
+  return print(printable(options.name) + ": " + to_go(count) + "\n", kExitOk);
 }
 
 }  // namespace

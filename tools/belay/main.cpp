@@ -48,6 +48,9 @@ int dispatch(const std::string& verb, std::vector<std::string> arguments) {
   if (verb == "latch") {
     return act(parse_latch(std::move(arguments)), latch);
   }
+  if (verb == "semaphore") {
+    return act(parse_semaphore(std::move(arguments)), semaphore);
+  }
   if (verb == "top") {
     return act(parse_top(std::move(arguments)), top);
   }

@@ -67,10 +67,13 @@ std::string describe(const Member& member) {
   return text;
 }
 
+std::string to_go(std::int64_t count) {
+  return count == 0 ? "open" : std::to_string(count) + " to go";
+}
+
 std::string describe_holders(const Members& members) {
   if (members.to_go) {
-    return *members.to_go == 0 ? "latch, open"
-                               : "latch, " + std::to_string(*members.to_go) + " to go";
+    return "latch, " + to_go(*members.to_go);
   }
   if (!members.holder) {
     return "free";

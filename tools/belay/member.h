@@ -38,5 +38,7 @@ std::vector<std::string> read_names(const belay_event* event);
 std::string describe(const Member& member);
 // The same of the holder, "and 2 more"; "free" where there is none, "latch, 2 to go" of a latch.
 std::string describe_holders(const Members& members);
+// What is left of a latch's count: "2 to go", "open".
+std::string to_go(std::int64_t count);
 
 #endif

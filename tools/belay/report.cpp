@@ -32,6 +32,9 @@ std::string holder_text(const Member& holder) {
 }
 
 std::string holders_text(const Members& members) {
+  if (members.to_go) {
+    return "latch:   " + to_go(*members.to_go) + "\n";
+  }
   if (!members.holder) {
     return "holder:  " + describe_holders(members) + "\n";
   }
@@ -126,6 +129,13 @@ std::string latch_json(const std::string& name, std::int64_t count) {
   Json json;
   append_name(json.open('{'), name);
   json.key("count").number(count).close('}');
+  return json.str();
+}
+
+std::string semaphore_json(const std::string& name, std::int64_t available, std::int64_t limit) {
+  Json json;
+  append_name(json.open('{'), name);
+  json.key("available").number(available).key("limit").number(limit).close('}');
   return json.str();
 }
 

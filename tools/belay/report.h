@@ -26,6 +26,7 @@ std::string inspected_json(const std::string& name, const Members& members);
 std::string broken_json(const std::string& name, const Members& parted);
 // One object, of a latch's name and count.
 std::string latch_json(const std::string& name, std::int64_t count);
+std::string semaphore_json(const std::string& name, std::int64_t available, std::int64_t limit);
 // Members of an object: "name", and "name_hex" where that may mislead.
 void append_name(Json& json, const std::string& name);
 // A member of an object: "holder".

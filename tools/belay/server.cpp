@@ -4,6 +4,8 @@
 
 #include <sys/stat.h>
 
+#include <cstdlib>
+
 #include "exit_codes.h"
 #include "text.h"
 
@@ -25,11 +27,18 @@ void set_number(belay_options* options, std::int32_t (*setter)(belay_options*, s
 
 // The library says so in its log, which few turn on.
 void warn_of_readers(const std::string& password_file) {
+  const char* level = std::getenv("BELAY_LOG");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const std::string log = level != nullptr ? level : "";
+  if (log == "warning" || log == "info" || log == "debug") {
+    return;
+  }
+
   struct stat about {};
 
   if (stat(password_file.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
       (about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    complain("warning: the password file is open to others than its owner (chmod 600)");
+    complain("warning: the password file " + in_quotes(password_file) +
+             " is open to others than its owner (chmod 600)");
   }
 }
 
@@ -42,6 +51,7 @@ Client open_client(const ServerOptions& options) {
   set_text(settings.get(), belay_options_set_password_file, options.password_file);
   set_text(settings.get(), belay_options_set_prefix, options.prefix);
   set_text(settings.get(), belay_options_set_label, options.label);
+  set_number(settings.get(), belay_options_set_request_timeout_ms, options.request_timeout_ms);
   set_number(settings.get(), belay_options_set_watchdog_lease_ms, options.lease_ms);
   set_number(settings.get(), belay_options_set_max_hold_ms, options.max_hold_ms);
   Client client(belay_client_new(settings.get()));

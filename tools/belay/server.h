@@ -15,6 +15,7 @@ struct ServerOptions {
   std::optional<std::string> password_file;
   std::optional<std::string> prefix;
   std::optional<std::string> label;
+  std::optional<std::int64_t> request_timeout_ms;
   std::optional<std::int64_t> lease_ms;
   std::optional<std::int64_t> max_hold_ms;
 };
