@@ -307,9 +307,10 @@ void Actor::check_acquired(const Call& call, const Ask& ask, const Outcome& outc
   const std::int32_t limit = ask.permits > 0 && ask.limit == 0 ? BELAY_LIMIT_DIFFERS : waited;
   expect(call, outcome, {waited, cancelled, nested, limit});
   const std::int64_t took = now_ms() - ask.held.called_at;
-  if (took > ask.wait_ms + kLate * scale()) {
+  if (!outcome.gone && took > ask.wait_ms + kLate * scale()) {
     report_.violation(call.what, "a wait of " + std::to_string(ask.wait_ms) + " ms took " +
-                                     std::to_string(took) + " ms");
+                                     std::to_string(took) +
+                                     " ms: " + belay_status_name(outcome.status));
   }
 }
 
