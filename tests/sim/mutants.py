@@ -97,8 +97,8 @@ MUTATIONS = [
              "if not anybody and fits() then",
              "if (OFF('16-the-queue-is-served-first') or not anybody) and fits() then"),
     Mutation("17-looking-after-a-handoff", "lib/scripts/common.lua",
-             "    hand.lease, hand.to = math.max(hand.lease, joint and grant or grant + delay), head\n    if waits and not joint then",
-             "    hand.lease, hand.to = math.max(hand.lease, joint and grant or grant + delay), head\n"
+             "    hand.lease, hand.to = math.max(hand.lease, limit > 0 and grant or grant + delay), head\n    if waits and not joint then",
+             "    hand.lease, hand.to = math.max(hand.lease, limit > 0 and grant or grant + delay), head\n"
              "    if OFF('17-looking-after-a-handoff') then\n      hand.lease = 0\n    end\n"
              "    if waits and not joint and not OFF('17-looking-after-a-handoff') then", 150000),
     Mutation("19-somebody-waits", "lib/engine/claims.cpp",
