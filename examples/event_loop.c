@@ -41,12 +41,12 @@ int main(void) {
   for (int i = 0; i < LOCKS; ++i) {
     belay_request* request = belay_request_new(BELAY_LOCK);
     belay_request_add_name(request, names[i], -1);
-    if (belay_submit_acquire(client, i + 1, request, 5000) != BELAY_OK) {
+    if (belay_submit_acquire(client, i + 1, request, 0, 5000) != BELAY_OK) {
       return 1;
     }
     belay_request_free(request); /* it was copied */
   }
-  struct pollfd ready = {belay_client_fd(client), POLLIN, 0};
+  struct pollfd ready = {(int)belay_client_fd(client), POLLIN, 0};
   for (int done = 0; done < LOCKS && poll(&ready, 1, 10000) > 0;) {
     for (belay_event* event; (event = belay_next(client, 0)) != NULL; belay_event_free(event)) {
       done += handle(client, event);

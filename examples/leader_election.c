@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   belay_request* request = belay_request_new(BELAY_LOCK);
   belay_request_add_name(request, "leader", -1);
   belay_request_set_notify(request, 1);
-  const int64_t hold = belay_acquire(client, request, -1, NULL);
+  const int64_t hold = belay_acquire(client, request, 0, -1, NULL);
   belay_request_free(request);
   if (hold > 0) {
     lead(client, hold, seconds);

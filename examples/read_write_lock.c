@@ -13,7 +13,7 @@ static int64_t acquire(belay_client* client, int to_read) {
     belay_request_add_name(request, "config", -1);
   }
   belay_event* why = NULL;
-  const int64_t hold = belay_acquire(client, request, 5000, &why);
+  const int64_t hold = belay_acquire(client, request, 0, 5000, &why);
   if (hold < 0) {
     fprintf(stderr, "not locked: %s %s\n", belay_status_name((int32_t)-hold),
             belay_event_message(why));

@@ -20,9 +20,9 @@ int main(int argc, char** argv) {
   belay_request_add_name(request, "gpu", -1);
   belay_request_set_permits(request, 2, 8); /* whoever comes first sets the limit */
   belay_event* why = NULL;
-  const int64_t hold = belay_acquire(client, request, -1, &why);
+  const int64_t hold = belay_acquire(client, request, 0, -1, &why);
   if (hold > 0) {
-    printf("working with %lld of 8 units\n", (long long)belay_event_permits(why));
+    printf("working with %lld of 8 units\n", (long long)belay_event_int(why, BELAY_FIELD_PERMITS));
     fflush(stdout);
     sleep(seconds);
     belay_release(client, hold);

@@ -3,12 +3,60 @@
 
 namespace {
 
+// NULL is an event that says so.
+const belay::Event& rep_of(const belay_event* event) {
+  static const belay::Event& none = *[] {
+    auto* misuse = new belay::Event;
+    misuse->status = belay::Status(BELAY_INVALID_ARGUMENT, "the event was NULL");
+    return misuse;
+  }();
+  return event == nullptr ? none : event->rep;
+}
+
 const belay::Member* member_at(const belay_event* event, std::int32_t index) {
-  if (event == nullptr || index < 0 ||
-      static_cast<std::size_t>(index) >= event->rep.members.size()) {
-    return nullptr;
+  const auto& members = rep_of(event).members;
+  const bool listed = index >= 0 && static_cast<std::size_t>(index) < members.size();
+  return listed ? &members[static_cast<std::size_t>(index)] : nullptr;
+}
+
+constexpr std::int32_t kFields = BELAY_FIELD_TOTAL + 1;
+
+std::int64_t number_of(const belay::Event& event, std::int32_t field) {
+  switch (field) {
+    case BELAY_FIELD_KIND:
+      return event.kind;
+    case BELAY_FIELD_TAG:
+      return event.tag;
+    case BELAY_FIELD_STATUS:
+      return event.status.code;
+    case BELAY_FIELD_HOLD:
+      return event.hold;
+    case BELAY_FIELD_FENCE:
+      return event.fences.empty() ? event.fence : event.fences.front();
+    case BELAY_FIELD_REMAINING_MS:
+      return belay::to_ms(event.remaining);
+    case BELAY_FIELD_IN_DOUBT_MS:
+      // Rounded up: what may still matter is never said to be over too early.
+      return belay::to_ms(event.in_doubt + belay::kMillisecond - 1);
+    case BELAY_FIELD_REASON:
+      return event.status.reason;
+    case BELAY_FIELD_PERMITS:
+      return event.permits;
+    case BELAY_FIELD_COUNT:
+      return event.count;
+    case BELAY_FIELD_GENERATION:
+      return event.generation;
+    case BELAY_FIELD_AVAILABLE:
+      return event.available;
+    case BELAY_FIELD_LIMIT:
+      return event.limit;
+    case BELAY_FIELD_MEMBERS:
+      return static_cast<std::int64_t>(event.members.size());
+    case BELAY_FIELD_TOTAL:
+      return event.member_total;
+    default:
+      return 0;
   }
-  return &event->rep.members[static_cast<std::size_t>(index)];
 }
 
 }  // namespace
@@ -17,79 +65,51 @@ void belay_event_free(belay_event* event) {
   delete event;
 }
 
+int64_t belay_event_int(const belay_event* event, int32_t field) {
+  return number_of(rep_of(event), field);
+}
+
+int32_t belay_event_read(const belay_event* event, int64_t* values, int32_t count) {
+  for (std::int32_t field = 0; values != nullptr && field < count; ++field) {
+    values[field] = number_of(rep_of(event), field);
+  }
+  return kFields;
+}
+
 int32_t belay_event_kind(const belay_event* event) {
-  return event == nullptr ? 0 : event->rep.kind;
+  return rep_of(event).kind;
 }
 
 int64_t belay_event_tag(const belay_event* event) {
-  return event == nullptr ? 0 : event->rep.tag;
+  return rep_of(event).tag;
 }
 
 int32_t belay_event_status(const belay_event* event) {
-  return event == nullptr ? BELAY_INVALID_ARGUMENT : event->rep.status.code;
+  return rep_of(event).status.code;
 }
 
 int64_t belay_event_hold(const belay_event* event) {
-  return event == nullptr ? 0 : event->rep.hold;
+  return rep_of(event).hold;
 }
 
 int64_t belay_event_fence(const belay_event* event, int32_t index) {
-  if (event == nullptr || index < 0) {
-    return 0;
+  const auto& fences = rep_of(event).fences;
+  if (index >= 0 && static_cast<std::size_t>(index) < fences.size()) {
+    return fences[static_cast<std::size_t>(index)];
   }
-  const auto& fences = event->rep.fences;
-  const auto at = static_cast<std::size_t>(index);
-  return at < fences.size() ? fences[at] : index == 0 ? event->rep.fence : 0;
-}
-
-int64_t belay_event_remaining_ms(const belay_event* event) {
-  return event == nullptr ? 0 : belay::to_ms(event->rep.remaining);
-}
-
-int64_t belay_event_permits(const belay_event* event) {
-  return event == nullptr ? 0 : event->rep.permits;
-}
-
-int64_t belay_event_in_doubt_ms(const belay_event* event) {
-  // Rounded up: what may still matter is never said to be over too early.
-  return event == nullptr ? 0 : belay::to_ms(event->rep.in_doubt + belay::kMillisecond - 1);
+  return index == 0 ? rep_of(event).fence : 0;
 }
 
 const char* belay_event_message(const belay_event* event) {
-  return event == nullptr ? "" : event->rep.status.message.c_str();
-}
-
-int64_t belay_event_int(const belay_event* event, int32_t field) {
-  if (event == nullptr) {
-    return 0;
-  }
-  switch (field) {
-    case BELAY_EVENT_COUNT:
-      return event->rep.count;
-    case BELAY_EVENT_GENERATION:
-      return event->rep.generation;
-    case BELAY_EVENT_AVAILABLE:
-      return event->rep.available;
-    case BELAY_EVENT_LIMIT:
-      return event->rep.limit;
-    default:
-      return 0;
-  }
+  return rep_of(event).status.message.c_str();
 }
 
 const char* belay_event_text(const belay_event* event, int64_t* size) {
+  const std::string& text = rep_of(event).text;
   if (size != nullptr) {
-    *size = event == nullptr ? 0 : static_cast<std::int64_t>(event->rep.text.size());
+    *size = static_cast<std::int64_t>(text.size());
   }
-  return event == nullptr ? "" : event->rep.text.c_str();
-}
-
-int32_t belay_event_member_count(const belay_event* event) {
-  return event == nullptr ? 0 : static_cast<std::int32_t>(event->rep.members.size());
-}
-
-int64_t belay_event_member_total(const belay_event* event) {
-  return event == nullptr ? 0 : event->rep.member_total;
+  return text.c_str();
 }
 
 int64_t belay_event_member_int(const belay_event* event, int32_t index, int32_t field) {

@@ -17,9 +17,16 @@ struct belay_options {
   belay::Config config;
   std::optional<std::string> user;  // overrides the URL's
   std::optional<belay::Secret> password;
-  std::string warning;  // of the password file, for the log
-  belay::Status error;  // the first
+  std::string warning;         // of the password file, for the log
+  belay::Status error;         // the first
+  belay::Status url_variable;  // what is wrong with the environment's, unless a setter overrides it
+  belay::Status log_variable;
   bool used = false;
+
+  // The first thing that is wrong.
+  [[nodiscard]] const belay::Status& trouble() const {
+    return !error.ok() ? error : !url_variable.ok() ? url_variable : log_variable;
+  }
 };
 
 struct belay_request {
@@ -28,7 +35,7 @@ struct belay_request {
   std::string identity;
   belay::Status error;  // the first
   bool has_max_hold = false;
-  std::atomic<bool> used{false};
+  mutable std::atomic<bool> used{false};
 };
 
 struct belay_event {

@@ -55,9 +55,9 @@ std::int32_t set_number(belay_options* options, const char* what, std::int64_t v
 
 belay_options* belay_options_new(void) {
   auto* options = new belay_options;
-  belay::Result<belay::Config> defaults = belay::default_config();
-  options->config = std::move(defaults.value);
-  options->error = std::move(defaults.status);
+  options->config = belay::default_config();
+  options->url_variable = belay::read_url_variable(&options->config);
+  options->log_variable = belay::read_log_variable(&options->config);
   return options;
 }
 
@@ -66,7 +66,7 @@ void belay_options_free(belay_options* options) {
 }
 
 const char* belay_options_error(const belay_options* options) {
-  return options == nullptr ? "the options were NULL" : options->error.message.c_str();
+  return options == nullptr ? "the options were NULL" : options->trouble().message.c_str();
 }
 
 int32_t belay_options_set_url(belay_options* options, const char* url) {
@@ -74,6 +74,7 @@ int32_t belay_options_set_url(belay_options* options, const char* url) {
     belay::Result<belay::ServerAddress> server = belay::parse_url(url);
     if (server.ok()) {
       options->config.server = std::move(server.value);
+      options->url_variable = Status();
     }
     return server.status;
   });
@@ -154,6 +155,7 @@ int32_t belay_options_set_log_level(belay_options* options, int32_t level) {
     Status status = belay::checked_range("log_level", level, BELAY_LOG_NONE, BELAY_LOG_DEBUG);
     if (status.ok()) {
       options->config.log_level = level;
+      options->log_variable = Status();
     }
     return status;
   });

@@ -155,11 +155,6 @@ int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms) {
                      request == nullptr ? nullptr : &request->request.lease);
 }
 
-int32_t belay_request_set_owner(belay_request* request, int64_t owner) {
-  return set_number(request, "owner", owner, 0, belay::kMaxId, 1,
-                    request == nullptr ? nullptr : &request->request.owner);
-}
-
 int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t max_hold_ms) {
   const std::int32_t status =
       set_of_hold(request, "max_hold_ms", max_hold_ms, max_hold_ms == 0 ? 0 : 100, belay::kMonthMs,

@@ -40,9 +40,10 @@ constexpr std::array<Named, 25> kStatuses{{
     {BELAY_STALE_FENCE, "STALE_FENCE", BELAY_CLASS_GONE},
 }};
 
-const Named* find(std::int32_t status) {
+// Also by minus the status, as calls return it.
+const Named* find(std::int64_t status) {
   for (const Named& named : kStatuses) {
-    if (named.status == status) {
+    if (named.status == status || named.status == -status) {
       return &named;
     }
   }
@@ -51,12 +52,12 @@ const Named* find(std::int32_t status) {
 
 }  // namespace
 
-int32_t belay_status_class(int32_t status) {
+int32_t belay_status_class(int64_t status) {
   const Named* named = find(status);
   return named == nullptr ? BELAY_CLASS_REFUSED : named->status_class;
 }
 
-const char* belay_status_name(int32_t status) {
+const char* belay_status_name(int64_t status) {
   const Named* named = find(status);
   return named == nullptr ? "UNKNOWN" : named->name;
 }

@@ -42,27 +42,38 @@ std::int32_t log_level_of(const std::string& name) {
   return -1;
 }
 
-Result<Config> default_config() {
+Config default_config() {
   Config config;
   config.label = program_invocation_short_name;
   config.label.resize(std::min<std::size_t>(config.label.size(), 64));
-  if (const std::string_view url = environment("BELAY_URL"); !url.empty()) {
-    Result<ServerAddress> server = parse_url(url);
-    if (!server.ok()) {
-      server.status.message = "BELAY_URL: " + server.status.message;
-      return server.status;
-    }
-    config.server = std::move(server.value);
-  }
-  if (const std::string level(environment("BELAY_LOG")); !level.empty()) {
-    config.log_level = log_level_of(level);
-    if (config.log_level < 0) {
-      return Status(
-          BELAY_INVALID_ARGUMENT,
-          "BELAY_LOG was '" + level + "': none, error, warning, info and debug are known");
-    }
-  }
   return config;
+}
+
+Status read_url_variable(Config* config) {
+  const std::string_view url = environment("BELAY_URL");
+  if (url.empty()) {
+    return {};
+  }
+  Result<ServerAddress> server = parse_url(url);
+  if (!server.ok()) {
+    return {server.status.code, "BELAY_URL: " + server.status.message};
+  }
+  config->server = std::move(server.value);
+  return {};
+}
+
+Status read_log_variable(Config* config) {
+  const std::string name(environment("BELAY_LOG"));
+  if (name.empty()) {
+    return {};
+  }
+  const std::int32_t level = log_level_of(name);
+  if (level < 0) {
+    return {BELAY_INVALID_ARGUMENT,
+            "BELAY_LOG was '" + name + "': none, error, warning, info and debug are known"};
+  }
+  config->log_level = level;
+  return {};
 }
 
 }  // namespace belay

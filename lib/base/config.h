@@ -56,9 +56,12 @@ constexpr Micros lease_margin(Micros lease) {
   return lease / 100 + 10 * kMillisecond;
 }
 
-// The defaults of the environment (BELAY_URL, BELAY_LOG) and of this program (label). Reports a bad
-// environment variable.
-Result<Config> default_config();
+// The defaults, with this program's label.
+Config default_config();
+
+// Take what BELAY_URL and BELAY_LOG say, if they are set.
+Status read_url_variable(Config* config);
+Status read_log_variable(Config* config);
 
 // 1..4 for "error".."debug", 0 for "none", -1 for anything else.
 std::int32_t log_level_of(const std::string& name);

@@ -11,14 +11,16 @@
 
 namespace belay {
 
-// `text` as one line for people: control bytes as \xNN, and cut where it is longer than any that we
-// mean to write. Servers and callers have their words and names in it.
+// `text` as one line of UTF-8 for people: control bytes and what is no UTF-8 as \xNN, and cut where
+// it is longer than any that we mean to write. Servers and callers have their words and names in
+// it.
 std::string one_line(std::string text);
 
 struct [[nodiscard]] Status {
   std::int32_t code = BELAY_OK;
   std::string message;
   Micros in_doubt_until = 0;  // local time; 0: the outcome is known
+  std::int32_t reason = 0;    // belay_reason, of a loss
 
   Status() = default;
 

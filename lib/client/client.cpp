@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 #include "base/random.h"
@@ -28,6 +29,27 @@ std::atomic<std::int64_t> last_hold{0};
 void wait_for(sem_t* semaphore) {
   while (sem_wait(semaphore) != 0 && errno == EINTR) {
   }
+}
+
+// False: it was not posted within that time.
+bool wait_until(sem_t* semaphore, Micros left) {
+  timespec until{};
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  const Micros at = until.tv_nsec / 1000 + std::max<Micros>(0, left);
+  until.tv_sec += at / kSecond;
+  until.tv_nsec = at % kSecond * 1000;
+  int status = 0;
+  do {
+    status = sem_clockwait(semaphore, CLOCK_MONOTONIC, &until);
+  } while (status != 0 && errno == EINTR);
+  return status == 0;
+}
+
+// Rounded up, for poll().
+int whole_ms(Micros left) {
+  constexpr Micros kLongest = std::numeric_limits<int>::max();
+  return static_cast<int>(
+      std::clamp<Micros>((left + kMillisecond - 1) / kMillisecond, 0, kLongest));
 }
 
 // "pid host label", as inspect shows it.
@@ -115,6 +137,7 @@ Result<std::unique_ptr<Client>> Client::create(Config config) {
 Client::Client(Config config, const Identity& identity, std::uint64_t seed)
     : config_(std::move(config)),
       generation_(fork_generation()),
+      id_(identity.client),
       lock_(Kind::kLock, identity),
       semaphore_(Kind::kSemaphore, identity),
       latch_(identity, std::max(kRememberRequests, 2 * config_.request_timeout)),
@@ -147,9 +170,9 @@ Status Client::start() {
 
 Client::~Client() {
   if (engine_ != nullptr) {
+    queue_.close();
     static_cast<void>(shutdown());  // or it has been, before
     wait_for(&shut_down_);
-    queue_.close();
     for (int inside = visits_.load(); inside != 0; inside = visits_.load()) {
       visits_.wait(inside);
     }
@@ -184,41 +207,103 @@ void Client::forget(std::unique_ptr<Client> client) {
   static_cast<void>(client.release());
 }
 
-Status Client::submit(std::int64_t tag, const Submission& submission) {
+Status Client::tell(const Submission& submission) {
   const Entry entry(*this);
-  return submission(*engine_, tag, entry.now());
+  return submission(*engine_, 0, entry.now());
 }
 
-Event Client::call(const Submission& submission) {
+Status Client::submit(std::int64_t tag, Call call) {
+  const Entry entry(*this);
+  if (engine_->closing()) {
+    return {BELAY_CLOSED, "the client has been shut down"};
+  }
+  const bool right = call.checked.ok();
+  Status status = right ? call.submission(*engine_, tag, entry.now())
+                        : engine_->admit(tag, PendingKind::kQuery);
+  const bool refused = status.code == BELAY_TAG_IN_USE || status.code == BELAY_TOO_MANY_PENDING;
+  if (!refused && !(right && status.ok())) {
+    on_event(ended(call.kind, tag, right ? std::move(status) : std::move(call.checked)));
+    return {};
+  }
+  return status;
+}
+
+Event Client::call(Call call) {
+  if (!call.checked.ok()) {
+    return ended(call.kind, 0, std::move(call.checked));
+  }
   Waiter waiter;
   bool alone = false;
   {
     const Entry entry(*this);
     const std::int64_t tag = ++last_tag_;
-    waiters_.emplace(tag, &waiter);
-    Status status = submission(*engine_, tag, entry.now());
+    Status status = begin(tag, call, &waiter, entry.now());
     if (!status.ok()) {
-      waiters_.erase(tag);
-      Event refusal;
-      refusal.status = std::move(status);
-      return refusal;
+      return ended(call.kind, 0, std::move(status));
     }
     alone = waiters_.size() == 1 && engine_->pending() == 1;
   }
-  await(waiter, alone);
+  await(waiter, alone, kNever);
   return std::move(waiter.event);
 }
 
-// Who is alone in here reads what it waits for itself, until anybody else comes.
-void Client::await(Waiter& waiter, bool alone) {
+// Its event, which may come at once, is the waiter's.
+Status Client::begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros now) {
+  waiters_.emplace(tag, waiter);
+  Status status = call.submission(*engine_, tag, now);
+  if (!status.ok()) {
+    waiters_.erase(tag);
+  }
+  return status;
+}
+
+std::unique_ptr<Event> Client::within(std::int64_t tag, Call call, Micros patience) {
+  Waiter waiter;
+  bool alone = false;
+  Status status = std::move(call.checked);
+  if (status.ok()) {
+    const Entry entry(*this);
+    const bool releases = call.kind == BELAY_EVENT_RELEASED;
+    status = engine_->admit(tag, releases ? PendingKind::kRelease : PendingKind::kAcquire);
+    if (status.ok()) {
+      status = begin(tag, call, &waiter, entry.now());
+    }
+    alone = waiters_.size() == 1 && engine_->pending() == 1;
+  }
+  if (!status.ok()) {
+    return std::make_unique<Event>(ended(call.kind, tag, std::move(status)));
+  }
+  if (!await(waiter, alone, patience)) {
+    const Entry entry(*this);
+    const auto waiting = waiters_.find(tag);
+    if (waiting != waiters_.end() && waiting->second == &waiter) {
+      waiters_.erase(waiting);
+      return nullptr;
+    }
+    wait_for(&waiter.served);  // whoever has served it is about to say so
+  }
+  return std::make_unique<Event>(std::move(waiter.event));
+}
+
+// Who is alone in here reads what it waits for itself, until anybody else comes. False: not served
+// in time.
+bool Client::await(Waiter& waiter, bool alone, Micros patience) {
+  const Micros until = after(boot_time(), patience);
   if (const auto turn = alone ? link_->begin_turn() : nullptr; turn != nullptr) {
     do {
       if (sem_trywait(&waiter.served) == 0) {
-        return;
+        return true;
       }
-    } while (turn->read());
+      if (until != kNever && boot_time() >= until) {
+        return false;
+      }
+    } while (turn->read(until == kNever ? -1 : whole_ms(until - boot_time())));
+  }
+  if (until != kNever) {
+    return wait_until(&waiter.served, until - boot_time());
   }
   wait_for(&waiter.served);
+  return true;
 }
 
 Status Client::shutdown() {
@@ -229,6 +314,11 @@ Status Client::shutdown() {
 Engine::HoldView Client::look(std::int64_t hold) {
   const Entry entry(*this);
   return engine_->look(hold, entry.now());
+}
+
+std::vector<std::int64_t> Client::holds_of(std::int64_t owner, const std::string& name) {
+  const Entry entry(*this);
+  return engine_->holds_of(owner, name, entry.now());
 }
 
 void Client::on_timer() {
@@ -269,20 +359,22 @@ void Client::on_link_closed(const Status& why) {
 
 // Called by the engine, inside the monitor.
 void Client::on_event(Event event) {
-  if (event.tag > kMaxId) {
-    const auto found = waiters_.find(event.tag);
+  if (const auto found = waiters_.find(event.tag); found != waiters_.end()) {
     Waiter* waiter = found->second;
     waiters_.erase(found);
     waiter->event = std::move(event);
-    waiter->event.tag = 0;
+    if (waiter->event.tag > kMaxId) {
+      waiter->event.tag = 0;  // of a blocking call
+    }
     served_.push_back(waiter);
     return;
   }
-  const bool last = event.kind == BELAY_EVENT_SHUTDOWN;
-  queue_.push(std::move(event));
-  if (last) {
-    sem_post(&shut_down_);
+  if (event.kind != BELAY_EVENT_END) {
+    queue_.push(std::move(event));
+    return;
   }
+  queue_.end();
+  sem_post(&shut_down_);
 }
 
 }  // namespace belay

@@ -48,12 +48,27 @@ class Client final : public LinkEvents, public EngineEvents {
   // What an engine call is to do; the time and the tag are the client's to give.
   using Submission = std::function<Status(Engine&, std::int64_t tag, Micros now)>;
 
-  // Submits under the caller's tag.
-  Status submit(std::int64_t tag, const Submission& submission);
+  // A call of the application: the kind of its event, whether its arguments are right, and what it
+  // is to do.
+  struct Call {
+    std::int32_t kind;
+    Status checked;
+    Submission submission;
+  };
+
+  // Submits under the caller's tag. Another status than OK: no event follows.
+  Status submit(std::int64_t tag, Call call);
   // Submits and waits for the event; a refusal comes as an event, too.
-  Event call(const Submission& submission);
+  Event call(Call call);
+  // Submits under the caller's tag and waits for the event, up to `patience`; null: the queue
+  // brings it. A refusal comes as an event.
+  std::unique_ptr<Event> within(std::int64_t tag, Call call, Micros patience);
+  // What has no event.
+  Status tell(const Submission& submission);
   Status shutdown();
   Engine::HoldView look(std::int64_t hold);
+
+  std::vector<std::int64_t> holds_of(std::int64_t owner, const std::string& name);
 
   std::unique_ptr<Event> next(std::int64_t timeout_ms) { return queue_.next(timeout_ms); }
 
@@ -71,6 +86,8 @@ class Client final : public LinkEvents, public EngineEvents {
   }
 
   const Names& names() const { return lock_; }
+
+  const std::string& id() const { return id_; }
 
   const HeldPrimitive& semaphore() const { return semaphore_; }
 
@@ -115,12 +132,16 @@ class Client final : public LinkEvents, public EngineEvents {
   void flush_log();
   void on_link_open() override;
   void on_link_bytes(const void* connection, std::string_view bytes) override;
-  void await(Waiter& waiter, bool alone);
+  Status begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros now) REQUIRES(monitor_);
+  bool await(Waiter& waiter, bool alone, Micros patience);
   void on_link_closed(const Status& why) override;
   void on_event(Event event) override REQUIRES(monitor_);
 
+  std::size_t undelivered() const override { return queue_.completions(); }
+
   const Config config_;
   const std::uint32_t generation_;
+  const std::string id_;
   const HeldPrimitive lock_;
   const HeldPrimitive semaphore_;
   const LatchPrimitive latch_;

@@ -18,9 +18,10 @@ EventQueue::~EventQueue() {
 
 void EventQueue::push(Event event) {
   const MutexLock lock(mutex_);
-  if (closed_) {
+  if (ended_) {
     return;
   }
+  completions_ += event.tag != 0 ? 1 : 0;
   events_.push_back(std::move(event));
   if (events_.size() == 1) {
     signal();
@@ -32,7 +33,7 @@ void EventQueue::push(Event event) {
 
 std::unique_ptr<Event> EventQueue::next(std::int64_t timeout_ms) {
   MutexLock lock(mutex_);
-  const auto ready = [this]() REQUIRES(mutex_) { return closed_ || !events_.empty(); };
+  const auto ready = [this]() REQUIRES(mutex_) { return ended_ || !events_.empty(); };
   ++waiting_;
   if (timeout_ms < 0) {
     arrived_.wait(lock.native(), ready);
@@ -44,15 +45,14 @@ std::unique_ptr<Event> EventQueue::next(std::int64_t timeout_ms) {
   }
   --waiting_;
   if (events_.empty()) {
-    return nullptr;
+    return ended_ ? std::make_unique<Event>(ended(
+                        BELAY_EVENT_END, 0, Status(BELAY_CLOSED, "the client has been shut down")))
+                  : nullptr;
   }
   auto event = std::make_unique<Event>(std::move(events_.front()));
   events_.pop_front();
-  if (event->kind == BELAY_EVENT_SHUTDOWN) {
-    closed_ = true;
-    arrived_.notify_all();
-  }
-  if (events_.empty()) {
+  completions_ -= event->tag != 0 ? 1 : 0;
+  if (events_.empty() && !ended_) {
     drain();
   }
   return event;
@@ -62,18 +62,27 @@ int EventQueue::fd() {
   const MutexLock lock(mutex_);
   if (fd_ < 0) {
     fd_ = above_stdio([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
-    if (!events_.empty()) {
+    if (ended_ || !events_.empty()) {
       signal();
     }
   }
   return fd_;
 }
 
-void EventQueue::close() {
+void EventQueue::end() {
   const MutexLock lock(mutex_);
-  closed_ = true;
-  events_.clear();
+  ended_ = true;
+  signal();
   arrived_.notify_all();
+}
+
+void EventQueue::close() {
+  {
+    const MutexLock lock(mutex_);
+    events_.clear();
+    completions_ = 0;
+  }
+  end();
 }
 
 void EventQueue::signal() {

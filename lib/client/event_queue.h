@@ -2,7 +2,9 @@
 // its own lock, the innermost.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -21,15 +23,20 @@ class EventQueue {
 
   void push(Event event);
 
-  // The next event, waited for up to `timeout_ms` (-1: without limit). Null: none in time, or
-  // SHUTDOWN has been taken.
+  // The next event, waited for up to `timeout_ms` (-1: without limit). Null: none in time.
   std::unique_ptr<Event> next(std::int64_t timeout_ms);
 
   // A descriptor that polls readable while there is an event; -1 if the system has none to give.
   int fd();
 
-  // Lets every next() return null, for good.
+  // Nothing more is pushed: behind what is queued every next() returns END, for good.
+  void end();
+
+  // Drops what is queued, and ends.
   void close();
+
+  // How many completions are queued.
+  std::size_t completions() const { return completions_; }
 
  private:
   void signal() REQUIRES(mutex_);
@@ -41,7 +48,8 @@ class EventQueue {
   int waiting_ GUARDED_BY(mutex_) = 0;
   // Made when first asked for: a write to it costs more than the rest.
   int fd_ GUARDED_BY(mutex_) = -1;
-  bool closed_ GUARDED_BY(mutex_) = false;
+  bool ended_ GUARDED_BY(mutex_) = false;
+  std::atomic<std::size_t> completions_{0};  // written under the mutex
 };
 
 }  // namespace belay

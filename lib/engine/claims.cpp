@@ -365,7 +365,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
     if (claim.fence == grant.fence && grant.confirmed) {
       vouch(claim, grant.deadline, grant.lease, now);
     } else if (grant.confirmed) {
-      lose_claim(claim, "the server granted it anew", now);
+      lose_claim(claim, BELAY_REASON_GONE, "the server granted it anew", now);
     } else if (claim.fence != grant.fence) {
       want_renewal(claim);
     }
@@ -736,26 +736,32 @@ void Engine::complete_release(Leaving& leaving, Status status, Micros now) {
   }
 }
 
-void Engine::lose_hold(Hold& hold, const std::string& why, Micros now) {
-  Claim& claim = *hold.claim;
-  std::erase(claim.holds, &hold);
-  claim.delay_until = now + claim.want.lock_delay;
-  if (hold.abandoned) {
-    abandoned_.erase(hold.id);
-    return;
-  }
-  hold.claim = nullptr;
-  hold.loss = Status(BELAY_LOST, "hold " + std::to_string(hold.known_as()) + " of '" +
-                                     claim.resource.name + "' was lost: " + why);
+// It is out of its claim's list already.
+void Engine::declare_lost(Hold& hold, std::int32_t reason, const std::string& why, Micros now) {
+  const std::string& name = std::exchange(hold.claim, nullptr)->resource.name;
+  hold.loss = Status(BELAY_LOST, "hold " + std::to_string(hold.known_as()) + " of '" + name +
+                                     "' was lost: " + why);
+  hold.loss.reason = reason;
   tell_of(hold, BELAY_EVENT_LOST, hold.loss, now);
   for (const std::int64_t asked : std::exchange(hold.asked, {})) {
     complete(*pendings_.at(asked), hold.loss, now);
   }
 }
 
-void Engine::lose_claim(Claim& claim, const std::string& why, Micros now) {
+void Engine::lose_hold(Hold& hold, std::int32_t reason, const std::string& why, Micros now) {
+  Claim& claim = *hold.claim;
+  std::erase(claim.holds, &hold);
+  claim.delay_until = now + claim.want.lock_delay;
+  if (hold.abandoned) {
+    abandoned_.erase(hold.id);
+  } else {
+    declare_lost(hold, reason, why, now);
+  }
+}
+
+void Engine::lose_claim(Claim& claim, std::int32_t reason, const std::string& why, Micros now) {
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
-    lose_hold(*hold, why, now);
+    lose_hold(*hold, reason, why, now);
   }
   end_claim(claim, true, 0, now);
 }
@@ -790,20 +796,22 @@ Micros Engine::own_end(const Claim& claim, Micros now) const {
 void Engine::check_holds(Claim& claim, Micros now) {
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
     if (now >= hold->ends_at) {
-      lose_hold(*hold, hold->lease > 0 ? "its lease ended" : "its max-hold was reached", now);
+      const bool fixed = hold->lease > 0;
+      lose_hold(*hold, fixed ? BELAY_REASON_LEASE_ENDED : BELAY_REASON_MAX_HOLD,
+                fixed ? "its lease ended" : "its max-hold was reached", now);
     } else if (hold->watched() && now >= hold->max_at) {
       hold->ends_at = own_end(claim, now);
       hold->at_risk = true;
-      tell_of(*hold, BELAY_EVENT_AT_RISK,
-              Status(BELAY_OK, "hold " + std::to_string(hold->known_as()) + " of '" +
-                                   claim.resource.name + "' reached its max-hold of " +
-                                   std::to_string(to_ms(hold->max_hold)) +
-                                   " ms and is not renewed any more"),
-              now);
+      Status why(BELAY_OK, "hold " + std::to_string(hold->known_as()) + " of '" +
+                               claim.resource.name + "' reached its max-hold of " +
+                               std::to_string(to_ms(hold->max_hold)) +
+                               " ms and is not renewed any more");
+      why.reason = BELAY_REASON_MAX_HOLD;
+      tell_of(*hold, BELAY_EVENT_AT_RISK, std::move(why), now);
     }
   }
   if (now >= claim.deadline) {
-    lose_claim(claim,
+    lose_claim(claim, BELAY_REASON_NOT_RENEWED,
                "its lease ended without a renewal" +
                    (claim.refusal.ok() ? "" : ": " + claim.refusal.message),
                now);
@@ -842,7 +850,9 @@ void Engine::warn_if_at_risk(Claim& claim, Micros now) {
       } else if (!claim.node->trouble().ok()) {
         why += ": " + claim.node->trouble().message;
       }
-      tell_of(*hold, BELAY_EVENT_AT_RISK, Status(BELAY_OK, why), now);
+      Status risk(BELAY_OK, why);
+      risk.reason = BELAY_REASON_NOT_RENEWED;
+      tell_of(*hold, BELAY_EVENT_AT_RISK, std::move(risk), now);
     }
   }
 }

@@ -101,15 +101,16 @@ Engine::Engine(const Config& config, const Names& names, std::vector<const Primi
 
 // ---- Submissions
 
-// Giving back is never refused for want of room.
+// Giving back is never refused, for want of room or as the client has been shut down: the hold was
+// lost then.
 Status Engine::admit(std::int64_t tag, PendingKind kind) const {
-  if (closing_) {
+  if (closing_ && kind != PendingKind::kRelease) {
     return {BELAY_CLOSED, "the client has been shut down"};
   }
   if (pendings_.contains(tag)) {
     return {BELAY_TAG_IN_USE, "tag " + std::to_string(tag) + " belongs to a pending submission"};
   }
-  const std::size_t count = pending();
+  const std::size_t count = pending() + events_.undelivered();
   const bool full = static_cast<std::int64_t>(count) >= config_.max_pending;
   if (full && kind != PendingKind::kRelease) {
     return {BELAY_TOO_MANY_PENDING, "there are " + std::to_string(count) +
@@ -355,30 +356,39 @@ void Engine::end_everything(Micros now) {
     claims.push_back(claim.get());
   }
   for (Claim* claim : claims) {
-    const bool abandoned = std::any_of(claim->holds.begin(), claim->holds.end(),
-                                       [](Hold* hold) { return hold->abandoned; });
-    for (Leaving& leaving : claim->leaving) {
-      if (leaving.looks_after) {  // from now on others do
-        send_leave(*claim, leaving, now);
+    end_standing(*claim, now);
+  }
+  flush_sets(now);
+  abandoned_.clear();
+}
+
+// Whoever holds it learns that it is lost before the server is told to free it.
+void Engine::end_standing(Claim& claim, Micros now) {
+  for (Leaving& leaving : claim.leaving) {
+    if (leaving.looks_after) {  // from now on others do
+      send_leave(claim, leaving, now);
+    }
+  }
+  std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.looks_after; });
+  if (claim.state == ClaimState::kHeld) {
+    bool abandoned = false;
+    for (Hold* hold : std::exchange(claim.holds, {})) {
+      if (hold->abandoned) {
+        abandoned = true;
+      } else {
+        declare_lost(*hold, BELAY_REASON_CLOSED, "the client was shut down", now);
       }
     }
-    std::erase_if(claim->leaving, [](const Leaving& leaving) { return leaving.looks_after; });
-    if (claim->state == ClaimState::kHeld) {
-      claim->holds.clear();
-      end_claim(*claim, !abandoned, 0, now);
-    }
-    settle(*claim, now);
+    end_claim(claim, !abandoned, 0, now);
   }
-  holds_.clear();
-  abandoned_.clear();
-  bundles_.clear();
+  settle(claim, now);
 }
 
 Engine::HoldView Engine::look(std::int64_t id, Micros now) {
   advance(now);
   finish(now);
   if (const Bundle* bundle = held_set(id); bundle != nullptr) {
-    const std::int32_t held = bundle->at_risk ? BELAY_AT_RISK : BELAY_HELD;
+    const std::int32_t held = bundle->at_risk ? BELAY_HOLD_AT_RISK : BELAY_HOLD_HELD;
     return {bundle->loss.ok() ? held : BELAY_HOLD_LOST, remaining_of(*bundle, now),
             bundle->fences().front(), bundle->fences()};
   }
@@ -390,10 +400,28 @@ Engine::HoldView Engine::look(std::int64_t id, Micros now) {
   if (hold.claim == nullptr) {
     return {BELAY_HOLD_LOST, 0, hold.fence, {}};
   }
-  return {hold.at_risk ? BELAY_AT_RISK : BELAY_HELD,
+  return {hold.at_risk ? BELAY_HOLD_AT_RISK : BELAY_HOLD_HELD,
           std::min(hold.claim->deadline, hold.ends_at) - now,
           hold.fence,
           {}};
+}
+
+std::vector<std::int64_t> Engine::holds_of(std::int64_t owner, std::string_view name, Micros now) {
+  advance(now);
+  finish(now);
+  std::vector<std::int64_t> ids;
+  const auto claim = claims_.find(table_key(Kind::kLock, name));
+  if (claim == claims_.end()) {
+    return ids;
+  }
+  for (const Hold* hold : claim->second->holds) {
+    const bool whole = hold->set == 0 || held_set(hold->set) != nullptr;
+    if (hold->owner == owner && whole && !hold->abandoned) {
+      ids.push_back(hold->known_as());
+    }
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
 }
 
 // ---- Completions
@@ -520,7 +548,7 @@ void Engine::finish(Micros now) {
   closed_ = true;
   close_by_ = kNever;
   Event event;
-  event.kind = BELAY_EVENT_SHUTDOWN;
+  event.kind = BELAY_EVENT_END;
   events_.on_event(std::move(event));
 }
 

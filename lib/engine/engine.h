@@ -47,6 +47,10 @@ class Engine final : public NodeEvents {
          Router& router, EngineEvents& events, std::atomic<std::int64_t>& last_hold,
          std::uint64_t seed);
 
+  // Whether a submission of that tag would be accepted: CLOSED, TAG_IN_USE and TOO_MANY_PENDING are
+  // refusals of the client, and all others of the submission.
+  Status admit(std::int64_t tag, PendingKind kind) const;
+
   // Submissions. A status other than OK: refused, and no event follows. The arguments have been
   // checked.
   Status acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
@@ -58,17 +62,22 @@ class Engine final : public NodeEvents {
   Status query(std::int64_t tag, std::unique_ptr<Query> query, Micros now);
   Status cancel(std::int64_t tag, Micros now);
   Status abandon(std::int64_t hold, Micros now);
+  // Every hold is lost at once, then released. END follows when the server has answered.
   Status shutdown(Micros now);
 
   // Local reads.
   struct HoldView {
-    std::int32_t state = 0;  // belay_hold_status; 0: no such hold
+    std::int32_t state = 0;  // belay_state; 0: no such hold
     Micros remaining = 0;
     std::int64_t fence = 0;
     std::vector<std::int64_t> fences;  // of several names
   };
 
   HoldView look(std::int64_t hold, Micros now);
+  // The owner's holds of a lock that are not lost, the oldest first.
+  std::vector<std::int64_t> holds_of(std::int64_t owner, std::string_view name, Micros now);
+
+  bool closing() const { return closing_; }
 
   // Nothing is remembered but holds that were lost and not released.
   bool idle() const { return claims_.empty() && pendings_.empty(); }
@@ -143,7 +152,6 @@ class Engine final : public NodeEvents {
   };
 
   // engine.cpp: submissions, time, dispatch.
-  Status admit(std::int64_t tag, PendingKind kind) const;
   Pending& add_pending(std::int64_t tag, PendingKind kind, Micros now);
   Pending& add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
   void place_acquire(Pending& pending, Micros now);
@@ -181,6 +189,7 @@ class Engine final : public NodeEvents {
   void reset_claim(Claim& claim, Micros now);
   void tell_of(Hold& hold, std::int32_t kind, Status status, Micros now);
   void end_everything(Micros now);
+  void end_standing(Claim& claim, Micros now);
 
   // claims.cpp: asking, grants, renewals, ends.
   void start_claim(Claim& claim, Micros now);
@@ -241,8 +250,9 @@ class Engine final : public NodeEvents {
   void on_settled(Claim& claim, std::int64_t epoch, Micros now);
   void on_leave_error(Claim& claim, Leaving& leaving, std::string_view words, Micros now);
   void complete_release(Leaving& leaving, Status status, Micros now);
-  void lose_hold(Hold& hold, const std::string& why, Micros now);
-  void lose_claim(Claim& claim, const std::string& why, Micros now);
+  void declare_lost(Hold& hold, std::int32_t reason, const std::string& why, Micros now);
+  void lose_hold(Hold& hold, std::int32_t reason, const std::string& why, Micros now);
+  void lose_claim(Claim& claim, std::int32_t reason, const std::string& why, Micros now);
   void on_claim_due(Claim& claim, Micros now);
   Micros own_end(const Claim& claim, Micros now) const;
   void check_holds(Claim& claim, Micros now);

@@ -2,8 +2,10 @@
 // to whoever takes it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -46,6 +48,15 @@ struct Event {
   std::int64_t member_total = 0;
 };
 
+// An event that has nothing to tell but how a submission ended.
+inline Event ended(std::int32_t kind, std::int64_t tag, Status status) {
+  Event event;
+  event.kind = kind;
+  event.tag = tag;
+  event.status = std::move(status);
+  return event;
+}
+
 class EngineEvents {
  public:
   EngineEvents() = default;
@@ -55,6 +66,9 @@ class EngineEvents {
 
   // Called inside the monitor; must not call the engine.
   virtual void on_event(Event event) = 0;
+
+  // How many completions nobody has taken yet. Called inside the monitor.
+  [[nodiscard]] virtual std::size_t undelivered() const { return 0; }
 };
 
 }  // namespace belay

@@ -230,7 +230,7 @@ void Engine::on_renewal_error(Claim& claim, std::string_view words, bool alone, 
   claim.refusal = {error.status,
                    claim.node->display() + " refused to renew it: " + claim.node->explained(words)};
   if (error.status == BELAY_WRONG_TYPE && alone) {
-    lose_claim(claim, claim.refusal.message, now);
+    lose_claim(claim, BELAY_REASON_GONE, claim.refusal.message, now);
     return;
   }
   const bool at_once = error.remedy == Remedy::kAskAgain || !alone;
@@ -242,11 +242,11 @@ void Engine::on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micro
                         Micros now) {
   Claim& claim = *renewed.claim;
   if (answer.code == RenewCode::kUnreadable) {
-    lose_claim(claim, "its key on the server was overwritten", now);
+    lose_claim(claim, BELAY_REASON_GONE, "its key on the server was overwritten", now);
     return;
   }
   if (answer.code != RenewCode::kOk) {
-    lose_claim(claim,
+    lose_claim(claim, claim.broken_by.empty() ? BELAY_REASON_GONE : BELAY_REASON_BROKEN,
                claim.broken_by.empty() ? "the server does not know it any more"
                                        : "it was broken by " + claim.broken_by,
                now);

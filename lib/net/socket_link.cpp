@@ -411,10 +411,11 @@ SocketLink::Turn::~Turn() {
   link_.end_turn(*socket_);
 }
 
-bool SocketLink::Turn::read() {
+bool SocketLink::Turn::read(int timeout_ms) {
   std::array<pollfd, 2> ready{{{socket_->fd, POLLIN, 0}, {socket_->kick, POLLIN, 0}}};
-  if (poll(ready.data(), ready.size(), -1) < 0) {
-    return errno == EINTR;
+  const int count = poll(ready.data(), ready.size(), timeout_ms);
+  if (count <= 0) {
+    return count == 0 || errno == EINTR;
   }
   if (ready[1].revents != 0) {
     return false;

@@ -103,9 +103,9 @@ class SocketLink::Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // Waits for bytes, reads, and tells of them. False when the turn was taken back or the connection
-  // has ended.
-  bool read();
+  // Waits for bytes, `timeout_ms` at most (-1: without limit), reads, and tells of them. False when
+  // the turn was taken back or the connection has ended.
+  bool read(int timeout_ms);
 
  private:
   SocketLink& link_;

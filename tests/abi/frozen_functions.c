@@ -4,9 +4,8 @@
  * never changes. */
 #include <belay/belay.h>
 
-int32_t belay_status_class(int32_t status);
-const char* belay_status_name(int32_t status);
-const char* belay_last_error(void);
+int32_t belay_status_class(int64_t status);
+const char* belay_status_name(int64_t status);
 const char* belay_version(void);
 belay_options* belay_options_new(void);
 void belay_options_free(belay_options* options);
@@ -25,8 +24,9 @@ int32_t belay_options_set_log_level(belay_options* options, int32_t level);
 belay_client* belay_client_new(belay_options* options);
 void belay_client_free(belay_client* client);
 int32_t belay_client_shutdown(belay_client* client);
-int32_t belay_client_fd(belay_client* client);
-int32_t belay_client_ping(belay_client* client, belay_event** why);
+int64_t belay_client_fd(belay_client* client);
+const char* belay_client_id(const belay_client* client);
+int32_t belay_client_ping(belay_client* client, belay_event** event);
 belay_request* belay_request_new(int32_t primitive);
 void belay_request_free(belay_request* request);
 const char* belay_request_error(const belay_request* request);
@@ -37,38 +37,37 @@ int32_t belay_request_set_identity(belay_request* request, const char* identity,
 int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64_t limit);
 int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms);
 int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms);
-int32_t belay_request_set_owner(belay_request* request, int64_t owner);
 int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t max_hold_ms);
 int32_t belay_request_set_notify(belay_request* request, int32_t notify);
 int64_t belay_lock(belay_client* client, const char* name, int64_t name_size, int64_t wait_ms,
-                   belay_event** why);
-int64_t belay_acquire(belay_client* client, belay_request* request, int64_t wait_ms,
-                      belay_event** why);
+                   belay_event** event);
+int64_t belay_acquire(belay_client* client, const belay_request* request, int64_t owner,
+                      int64_t wait_ms, belay_event** event);
 int32_t belay_release(belay_client* client, int64_t hold);
-int32_t belay_release_why(belay_client* client, int64_t hold, belay_event** why);
-int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms, belay_event** why);
-int32_t belay_downgrade(belay_client* client, int64_t hold, belay_event** why);
-int32_t belay_verify(belay_client* client, int64_t hold, belay_event** why);
+int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms, belay_event** event);
+int32_t belay_downgrade(belay_client* client, int64_t hold, belay_event** event);
+int32_t belay_verify(belay_client* client, int64_t hold, belay_event** event);
 int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
-                      belay_event** result);
+                      belay_event** event);
 int32_t belay_break(belay_client* client, const char* name, int64_t name_size, int64_t fence,
-                    belay_event** result);
-int32_t belay_list(belay_client* client, const char* pattern, int64_t limit, belay_event** result);
+                    belay_event** event);
+int32_t belay_list(belay_client* client, const char* pattern, int64_t pattern_size, int64_t limit,
+                   belay_event** event);
 int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_size, int64_t fence,
                            int32_t argc, const char* const* argv, const int64_t* sizes,
-                           belay_event** result);
+                           belay_event** event);
 int32_t belay_semaphore_set_limit(belay_client* client, const char* name, int64_t name_size,
-                                  int64_t limit, belay_event** why);
+                                  int64_t limit, belay_event** event);
 int64_t belay_semaphore_available(belay_client* client, const char* name, int64_t name_size,
-                                  belay_event** why);
+                                  belay_event** event);
 int64_t belay_latch_set(belay_client* client, const char* name, int64_t name_size, int64_t count,
-                        int64_t ttl_ms, belay_event** why);
+                        int64_t ttl_ms, belay_event** event);
 int64_t belay_latch_count_down(belay_client* client, const char* name, int64_t name_size, int64_t n,
-                               belay_event** why);
+                               belay_event** event);
 int64_t belay_latch_count(belay_client* client, const char* name, int64_t name_size,
-                          belay_event** why);
-int32_t belay_submit_acquire(belay_client* client, int64_t tag, belay_request* request,
-                             int64_t wait_ms);
+                          belay_event** event);
+int32_t belay_submit_acquire(belay_client* client, int64_t tag, const belay_request* request,
+                             int64_t owner, int64_t wait_ms);
 int32_t belay_submit_release(belay_client* client, int64_t tag, int64_t hold);
 int32_t belay_submit_extend(belay_client* client, int64_t tag, int64_t hold, int64_t lease_ms);
 int32_t belay_submit_downgrade(belay_client* client, int64_t tag, int64_t hold);
@@ -77,7 +76,8 @@ int32_t belay_submit_inspect(belay_client* client, int64_t tag, const char* name
                              int64_t name_size);
 int32_t belay_submit_break(belay_client* client, int64_t tag, const char* name, int64_t name_size,
                            int64_t fence);
-int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern, int64_t limit);
+int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern,
+                          int64_t pattern_size, int64_t limit);
 int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
                                   int64_t key_size, int64_t fence, int32_t argc,
                                   const char* const* argv, const int64_t* sizes);
@@ -92,26 +92,29 @@ int32_t belay_submit_latch_count_down(belay_client* client, int64_t tag, const c
 int32_t belay_submit_latch_count(belay_client* client, int64_t tag, const char* name,
                                  int64_t name_size);
 int32_t belay_submit_ping(belay_client* client, int64_t tag);
+belay_event* belay_acquire_within(belay_client* client, int64_t tag, const belay_request* request,
+                                  int64_t owner, int64_t wait_ms, int64_t patience_ms);
+belay_event* belay_release_within(belay_client* client, int64_t tag, int64_t hold,
+                                  int64_t patience_ms);
 int32_t belay_cancel(belay_client* client, int64_t tag);
 belay_event* belay_next(belay_client* client, int64_t timeout_ms);
-int32_t belay_hold_state(belay_client* client, int64_t hold);
+int64_t belay_hold_state(belay_client* client, int64_t hold);
 int64_t belay_hold_remaining_ms(belay_client* client, int64_t hold);
 int64_t belay_hold_fence(belay_client* client, int64_t hold, int32_t index);
 int32_t belay_hold_abandon(belay_client* client, int64_t hold);
+int64_t belay_owner_holds(belay_client* client, int64_t owner, const char* name, int64_t name_size);
+int64_t belay_owner_hold(belay_client* client, int64_t owner, const char* name, int64_t name_size,
+                         int64_t index);
 void belay_event_free(belay_event* event);
+int64_t belay_event_int(const belay_event* event, int32_t field);
+int32_t belay_event_read(const belay_event* event, int64_t* values, int32_t count);
 int32_t belay_event_kind(const belay_event* event);
 int64_t belay_event_tag(const belay_event* event);
 int32_t belay_event_status(const belay_event* event);
 int64_t belay_event_hold(const belay_event* event);
 int64_t belay_event_fence(const belay_event* event, int32_t index);
-int64_t belay_event_remaining_ms(const belay_event* event);
-int64_t belay_event_permits(const belay_event* event);
-int64_t belay_event_in_doubt_ms(const belay_event* event);
 const char* belay_event_message(const belay_event* event);
-int64_t belay_event_int(const belay_event* event, int32_t field);
 const char* belay_event_text(const belay_event* event, int64_t* size);
-int32_t belay_event_member_count(const belay_event* event);
-int64_t belay_event_member_total(const belay_event* event);
 int64_t belay_event_member_int(const belay_event* event, int32_t index, int32_t field);
 const char* belay_event_member_text(const belay_event* event, int32_t index, int32_t field,
                                     int64_t* size);

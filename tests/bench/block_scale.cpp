@@ -109,7 +109,7 @@ void Holder::submit(std::int64_t number) {
   belay_request* request = belay_request_new(BELAY_LOCK);
   belay_request_add_name(request, name_of("scale", number).c_str(), -1);
   belay_request_set_notify(request, 1);
-  expect_ok(belay_submit_acquire(client_, number, request, -1), "belay_submit_acquire");
+  expect_ok(belay_submit_acquire(client_, number, request, 0, -1), "belay_submit_acquire");
   belay_request_free(request);
 }
 
@@ -134,7 +134,8 @@ void Holder::await_checks(std::int64_t fault_ns) {
   for (const std::int64_t hold : holds_) {
     while (static_cast<double>(belay_hold_remaining_ms(client_, hold)) <
            vouched_ms - seconds_since(fault_ns) * 1e3) {
-      if (seconds_since(fault_ns) > kGiveUpS || belay_hold_state(client_, hold) != BELAY_HELD) {
+      if (seconds_since(fault_ns) > kGiveUpS ||
+          belay_hold_state(client_, hold) != BELAY_HOLD_HELD) {
         give_up("a hold was not asked about anew");
       }
       std::this_thread::sleep_for(kPause);

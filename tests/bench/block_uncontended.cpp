@@ -72,7 +72,8 @@ class BelayFlight {
   void acquire(int lane, std::int64_t now) {
     began_ns_[at(lane)] = now;
     Request request(name_of("flight", ++count_).c_str());
-    expect_ok(belay_submit_acquire(client_, lane + 1, request.get(), -1), "belay_submit_acquire");
+    expect_ok(belay_submit_acquire(client_, lane + 1, request.get(), 0, -1),
+              "belay_submit_acquire");
   }
 
   // The lane whose pair is complete; -1 where it is only half of it.

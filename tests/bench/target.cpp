@@ -16,8 +16,7 @@ std::atomic<std::int64_t> lost_holds{0};
 
 void expect_ok(std::int32_t status, const char* what) {
   if (status != BELAY_OK) {
-    give_up(std::string(what) + " answered " + belay_status_name(status) + ": " +
-            belay_last_error());
+    give_up(std::string(what) + " answered " + belay_status_name(status));
   }
 }
 
@@ -51,7 +50,7 @@ std::int64_t Target::lock(const char* name) {
 }
 
 std::int64_t Target::acquire(Request& request) {
-  const std::int64_t hold = belay_acquire(client_, request.get(), -1, nullptr);
+  const std::int64_t hold = belay_acquire(client_, request.get(), request.owner(), -1, nullptr);
   if (hold <= 0) {
     expect_ok(static_cast<std::int32_t>(-hold), "belay_acquire");
   }
@@ -71,9 +70,9 @@ std::int64_t Target::lost() {
   return lost_holds.load();
 }
 
-Request::Request(const char* name, std::int64_t owner) : request_(belay_request_new(BELAY_LOCK)) {
+Request::Request(const char* name, std::int64_t owner)
+    : request_(belay_request_new(BELAY_LOCK)), owner_(owner) {
   expect_ok(belay_request_add_name(request_, name, -1), "belay_request_add_name");
-  expect_ok(belay_request_set_owner(request_, owner), "belay_request_set_owner");
 }
 
 Request::Request(const std::vector<std::string>& names) : request_(belay_request_new(BELAY_LOCK)) {

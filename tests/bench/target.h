@@ -20,8 +20,11 @@ class Request {
 
   belay_request* get() { return request_; }
 
+  [[nodiscard]] std::int64_t owner() const { return owner_; }
+
  private:
   belay_request* request_;
+  std::int64_t owner_ = 0;
 };
 
 class Target {

@@ -163,7 +163,7 @@ void Session::on_event(Event event) {
   require(event.status.ok() || belay_status_class(event.status.code) != BELAY_CLASS_REFUSED ||
               !event.status.message.empty(),
           "a refusal is explained");
-  if (event.kind == BELAY_EVENT_SHUTDOWN) {
+  if (event.kind == BELAY_EVENT_END) {
     require(!shut_down_, "SHUTDOWN comes once");
     shut_down_ = true;
   } else if (event.kind == BELAY_EVENT_LOST) {
@@ -205,7 +205,7 @@ void Session::check_memory() {
 void Session::check_holds() {
   for (const std::int64_t hold : holds_) {
     const Engine::HoldView view = engine_.look(hold, now_);
-    if (view.state == BELAY_HELD || view.state == BELAY_AT_RISK) {
+    if (view.state == BELAY_HOLD_HELD || view.state == BELAY_HOLD_AT_RISK) {
       require(view.remaining > 0, "a hold is not believed beyond its end");
       require(view.remaining <= kLongestLease + kRounding, "nor for longer than anybody asked for",
               std::to_string(view.remaining));
@@ -526,7 +526,7 @@ void Session::run_sanely() {
   answer_truly();
   require(pending_.empty() && last_.ok(), "what is asked is answered", last_.message);
   for (const std::int64_t hold : holds_) {
-    require(engine_.look(hold, now_).state == BELAY_HELD, "what is held stays so");
+    require(engine_.look(hold, now_).state == BELAY_HOLD_HELD, "what is held stays so");
     pending_[++last_tag_];
     accepted(last_tag_, engine_.release(last_tag_, hold, now_), "");
     answer_truly();

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   const int64_t hold = client == NULL ? 0 : belay_lock(client, "a", -1, -1, NULL);
   const int32_t status = hold > 0 ? belay_release(client, hold) : BELAY_UNAVAILABLE;
   belay_event* listing = NULL;
-  const int32_t listed = belay_list(client, "*", 10, &listing);
+  const int32_t listed = belay_list(client, "*", -1, 10, &listing);
   belay_event_free(listing);
   belay_client_free(client);
   belay_options_free(options);

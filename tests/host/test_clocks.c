@@ -25,7 +25,7 @@ static void test_wall_clock(Server* server) {
     REFUSED(BELAY_TIMEOUT, belay_lock(other, "a", -1, 200, NULL));
     CHECK(belay_next(other, 200) == NULL);
     CHECK(now_ms() - start >= 400 && now_ms() - start < scaled(kLimitMs));
-    STAYS(scaled(700), belay_hold_state(client, hold) == BELAY_HELD);
+    STAYS(scaled(700), belay_hold_state(client, hold) == BELAY_HOLD_HELD);
     CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
   }
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
@@ -84,7 +84,7 @@ static void test_event_after_suspend(Server* server) {
 static void test_short_suspend(Server* server) {
   const Laptop laptop = wake_up(server, kLeaseMs / 2, true);
   EVENTUALLY(belay_hold_remaining_ms(laptop.client, laptop.hold) > kLeaseMs * 2 / 3);
-  CHECK_INT(BELAY_HELD, belay_hold_state(laptop.client, laptop.hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(laptop.client, laptop.hold));
   CHECK(belay_next(laptop.client, 0) == NULL);
   CHECK_STATUS(BELAY_OK, belay_release(laptop.client, laptop.hold));
   put_away(laptop);
@@ -119,7 +119,7 @@ static void live_elsewhere_in_time(Server* server, const Line* parent, int64_t b
   say(parent, 1);
   give_back(client, TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK));
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
-  STAYS(scaled(2 * kNamespaceLeaseMs), belay_hold_state(client, hold) == BELAY_HELD);
+  STAYS(scaled(2 * kNamespaceLeaseMs), belay_hold_state(client, hold) == BELAY_HOLD_HELD);
   CHECK(belay_hold_remaining_ms(client, hold) <= scaled(kNamespaceLeaseMs));
   say(parent, 2);
   EVENTUALLY(belay_hold_state(client, hold) == BELAY_HOLD_LOST);  // at its deadline

@@ -23,7 +23,7 @@ typedef struct Caller {
 static void use_holds(belay_client* client) {
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, -1, NULL));
   CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, hold));
   CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
   const int64_t next = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
@@ -37,7 +37,7 @@ static void use_many(belay_client* client) {
     snprintf(name, sizeof name, "n%d", i);
     CHECK_STATUS(BELAY_OK, belay_request_add_name(request, name, -1));
   }
-  const int64_t hold = GRANTED(belay_acquire(client, request, -1, NULL));
+  const int64_t hold = GRANTED(belay_acquire(client, request, 0, -1, NULL));
   belay_request_free(request);
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
 }
@@ -47,7 +47,7 @@ static void use_queries(belay_client* client) {
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, &event));
   belay_event_free(event);
-  CHECK_STATUS(BELAY_OK, belay_list(client, "*", 10, &event));
+  CHECK_STATUS(BELAY_OK, belay_list(client, "*", -1, 10, &event));
   belay_event_free(event);
   CHECK_STATUS(BELAY_OK, belay_break(client, "a", -1, 0, &event));
   belay_event_free(event);

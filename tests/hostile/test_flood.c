@@ -89,7 +89,7 @@ static void test_few_questions(Server* server) {
   child_end(&forger);
   // 12 000 messages to each of the two.
   CHECK(server_scripts_run(server) < 1500);
-  CHECK_INT(BELAY_HELD, belay_hold_state(holder, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(holder, hold));
   CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
   give_back(waiter, TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK));
   belay_client_free(waiter);
@@ -169,7 +169,7 @@ static void test_large_messages(Server* server) {
   CHECK_INT(connection, connection_of_client(server));
   say(&forger.line, 0);
   child_end(&forger);
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, hold));
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
   belay_client_free(client);
 }

@@ -48,14 +48,14 @@ static void test_no_false_hold(Server* server) {
   forge_for_a_while(&neighbour, "a");
   CHECK(has_no_event(waiter));
   CHECK(has_no_event(holder));
-  CHECK_INT(BELAY_HELD, belay_hold_state(holder, held));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(holder, held));
   CHECK_INT(1, waiters_of(holder, "a"));
   const int64_t fence = belay_hold_fence(holder, held, 0);
   CHECK_STATUS(BELAY_OK, belay_release(holder, held));
   const int64_t next = TAKE(waiter, BELAY_EVENT_ACQUIRED, 7, BELAY_OK);
   CHECK(belay_hold_fence(waiter, next, 0) > fence);
   forge_for_a_while(&neighbour, "a");
-  CHECK_INT(BELAY_HELD, belay_hold_state(waiter, next));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(waiter, next));
   give_back(waiter, next);
   belay_client_free(waiter);
   belay_client_free(holder);
@@ -78,7 +78,7 @@ static void test_no_false_loss(Server* server) {
   CHECK(has_no_event(holder));
   const int64_t holds[] = {alone, read, permit};
   for (int i = 0; i < 3; ++i) {
-    CHECK_INT(BELAY_HELD, belay_hold_state(holder, holds[i]));
+    CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(holder, holds[i]));
     CHECK_STATUS(BELAY_OK, belay_verify(holder, holds[i], NULL));
   }
   REFUSED(BELAY_BUSY, ACQUIRE(other, 0, .name = "a"));

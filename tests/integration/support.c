@@ -176,7 +176,6 @@ belay_request* request_of(const RequestSetup* setup) {
   }
   CHECK_STATUS(BELAY_OK, belay_request_set_lock_delay_ms(request, setup->lock_delay_ms));
   CHECK_STATUS(BELAY_OK, belay_request_set_lease_ms(request, setup->lease_ms));
-  CHECK_STATUS(BELAY_OK, belay_request_set_owner(request, setup->owner));
   CHECK_STATUS(BELAY_OK, belay_request_set_notify(request, setup->notify));
   if (setup->max_hold_ms != 0) {
     CHECK_STATUS(BELAY_OK, belay_request_set_max_hold_ms(request, setup->max_hold_ms));
@@ -186,16 +185,22 @@ belay_request* request_of(const RequestSetup* setup) {
 
 int64_t acquire_as(belay_client* client, int64_t wait_ms, const RequestSetup* setup) {
   belay_request* request = request_of(setup);
-  const int64_t hold = belay_acquire(client, request, wait_ms, NULL);
+  const int64_t hold = belay_acquire(client, request, setup->owner, wait_ms, NULL);
   belay_request_free(request);
   return hold;
 }
 
 int32_t submit_as(belay_client* client, int64_t tag, int64_t wait_ms, const RequestSetup* setup) {
   belay_request* request = request_of(setup);
-  const int32_t status = belay_submit_acquire(client, tag, request, wait_ms);
+  const int32_t status = belay_submit_acquire(client, tag, request, setup->owner, wait_ms);
   belay_request_free(request);
   return status;
+}
+
+int32_t release_why(belay_client* client, int64_t hold, belay_event** why) {
+  const int64_t kTag = (INT64_C(1) << 52) + (hold & 0xFFFFFF);
+  *why = belay_release_within(client, kTag, hold, -1);
+  return belay_event_status(*why);
 }
 
 void give_back(belay_client* client, int64_t hold) {
@@ -211,7 +216,7 @@ static int64_t count_members(belay_client* client, const char* name, int32_t rol
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_inspect(client, name, -1, &event));
   int64_t count = 0;
-  for (int32_t i = 0; i < belay_event_member_count(event); ++i) {
+  for (int32_t i = 0; i < belay_event_int(event, BELAY_FIELD_MEMBERS); ++i) {
     count += belay_event_member_int(event, i, BELAY_MEMBER_ROLE) == role;
   }
   belay_event_free(event);
@@ -245,6 +250,30 @@ belay_event* check_event(const char* file, int line, belay_client* client, int32
   }
   check_status(file, line, "the event", status, belay_event_status(event));
   return event;
+}
+
+void check_why(const char* file, int line, int32_t status, const char* part, int64_t answer,
+               belay_event* why) {
+  check_status(file, line, "the call", status, (int32_t)(answer < 0 ? -answer : answer));
+  check_status(file, line, "its event", status, belay_event_status(why));
+  check_text(file, line, "its message", part, belay_event_message(why));
+  belay_event_free(why);
+}
+
+void check_told(const char* file, int line, belay_client* client, int32_t status, const char* part,
+                int32_t accepted) {
+  check_status(file, line, "the submission", BELAY_OK, accepted);
+  belay_event* event = belay_next(client, scaled(kLimitMs));
+  if (event == NULL) {
+    fail_check(file, line, "no event came");
+  }
+  check_status(file, line, "the event", status, belay_event_status(event));
+  check_text(file, line, "its message", part, belay_event_message(event));
+  if (belay_event_kind(event) == 0 || belay_event_tag(event) == 0) {
+    fail_check(file, line, "the event had kind %d and tag %lld", belay_event_kind(event),
+               (long long)belay_event_tag(event));
+  }
+  belay_event_free(event);
 }
 
 int64_t event_end(belay_event* event) {

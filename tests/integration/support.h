@@ -35,6 +35,8 @@ extern const Test guard_tests[];
 extern const Test latch_tests[];
 extern const Test await_tests[];
 extern const Test async_tests[];
+extern const Test end_tests[];
+extern const Test within_tests[];
 extern const Test fault_tests[];
 extern const Test late_tests[];
 extern const Test cut_tests[];
@@ -113,7 +115,7 @@ typedef struct RequestSetup {
   int64_t limit;
   int64_t lock_delay_ms;
   int64_t lease_ms;
-  int64_t owner;
+  int64_t owner;  // of the acquire
   int64_t max_hold_ms;
   int32_t notify;
 } RequestSetup;
@@ -128,6 +130,9 @@ int64_t acquire_as(belay_client* client, int64_t wait_ms, const RequestSetup* se
 int32_t submit_as(belay_client* client, int64_t tag, int64_t wait_ms, const RequestSetup* setup);
 #define SUBMIT(client, tag, wait_ms, ...) \
   submit_as((client), (tag), (wait_ms), &(const RequestSetup){__VA_ARGS__})
+
+// A release that tells how it ended, as belay_release does.
+int32_t release_why(belay_client* client, int64_t hold, belay_event** why);
 
 // Releases a hold that competitors want. A hold that has just been handed over has a short lease
 // until it is confirmed: on a busy machine the answer may come after it.
@@ -148,3 +153,19 @@ belay_event* check_event(const char* file, int line, belay_client* client, int32
 // The same where nothing else is of interest; gives its hold.
 #define TAKE(client, kind, tag, status) event_end(EVENT(client, kind, tag, status))
 int64_t event_end(belay_event* event);
+
+// A call that fails so, and says why in `why`, which it is given.
+void check_why(const char* file, int line, int32_t status, const char* part, int64_t answer,
+               belay_event* why);
+#define CHECK_WHY(status, part, call)                             \
+  do {                                                            \
+    belay_event* why = NULL;                                      \
+    const int64_t answer = (call);                                \
+    check_why(__FILE__, __LINE__, (status), (part), answer, why); \
+  } while (0)
+
+// A submission that is accepted, and whose event tells what was wrong with it.
+void check_told(const char* file, int line, belay_client* client, int32_t status, const char* part,
+                int32_t accepted);
+#define TOLD(client, status, part, submission) \
+  check_told(__FILE__, __LINE__, (client), (status), (part), (submission))

@@ -30,7 +30,7 @@ static void take_passed(belay_client* client, int64_t tag, int64_t generation) {
   belay_event* event = EVENT(client, BELAY_EVENT_ACQUIRED, tag, BELAY_OK);
   CHECK_INT(0, belay_event_hold(event));
   CHECK_INT(0, belay_event_fence(event, 0));
-  CHECK_INT(generation, belay_event_int(event, BELAY_EVENT_GENERATION));
+  CHECK_INT(generation, belay_event_int(event, BELAY_FIELD_GENERATION));
   belay_event_free(event);
 }
 
@@ -69,8 +69,8 @@ static void test_try_and_timeout(Server* server) {
   REFUSED(BELAY_BUSY, AWAIT(client, 0));
   belay_event* why = NULL;
   belay_request* request = REQUEST(LATCH);
-  REFUSED(BELAY_TIMEOUT, belay_acquire(client, request, 50, &why));
-  CHECK_INT(0, belay_event_in_doubt_ms(why));
+  REFUSED(BELAY_TIMEOUT, belay_acquire(client, request, 0, 50, &why));
+  CHECK_INT(0, belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS));
   belay_event_free(why);
   CHECK_STATUS(BELAY_OK, belay_cancel(client, 1));
   TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_CANCELLED);
@@ -84,10 +84,10 @@ static void test_not_found(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   belay_event* why = NULL;
   belay_request* request = REQUEST(LATCH);
-  REFUSED(BELAY_NOT_FOUND, belay_acquire(client, request, -1, &why));
+  REFUSED(BELAY_NOT_FOUND, belay_acquire(client, request, 0, -1, &why));
   CHECK_TEXT("'a'", belay_event_message(why));
   belay_event_free(why);
-  REFUSED(BELAY_NOT_FOUND, belay_acquire(client, request, 0, NULL));
+  REFUSED(BELAY_NOT_FOUND, belay_acquire(client, request, 0, 0, NULL));
   CHECK_INT(0, waiters_of(client, "a"));
   belay_request_free(request);
   belay_client_free(client);
@@ -123,22 +123,22 @@ static void test_break(Server* server) {
   EVENTUALLY(waiters_of(two, "a") == 1);
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_inspect(two, "a", -1, &event));
-  CHECK_INT(generation, belay_event_int(event, BELAY_EVENT_GENERATION));
-  CHECK_INT(3, belay_event_int(event, BELAY_EVENT_COUNT));
-  CHECK_INT(1, belay_event_member_total(event));
+  CHECK_INT(generation, belay_event_int(event, BELAY_FIELD_GENERATION));
+  CHECK_INT(3, belay_event_int(event, BELAY_FIELD_COUNT));
+  CHECK_INT(1, belay_event_int(event, BELAY_FIELD_TOTAL));
   CHECK_INT(BELAY_ROLE_WAITER, belay_event_member_int(event, 0, BELAY_MEMBER_ROLE));
   CHECK_INT(0, belay_event_member_int(event, 0, BELAY_MEMBER_PERMITS));
   belay_event_free(event);
-  CHECK_STATUS(BELAY_OK, belay_list(two, "*", 10, &event));
-  CHECK_INT(1, belay_event_member_total(event));
+  CHECK_STATUS(BELAY_OK, belay_list(two, "*", -1, 10, &event));
+  CHECK_INT(1, belay_event_int(event, BELAY_FIELD_TOTAL));
   belay_event_free(event);
   CHECK_STATUS(BELAY_OK, belay_break(two, "a", -1, generation + 1, &event));
-  CHECK_INT(0, belay_event_int(event, BELAY_EVENT_GENERATION));
+  CHECK_INT(0, belay_event_int(event, BELAY_FIELD_GENERATION));
   belay_event_free(event);
   CHECK_INT(3, belay_latch_count(two, "a", -1, NULL));
   const int64_t start = now_ms();
   CHECK_STATUS(BELAY_OK, belay_break(two, "a", -1, 0, &event));
-  CHECK_INT(generation, belay_event_int(event, BELAY_EVENT_GENERATION));
+  CHECK_INT(generation, belay_event_int(event, BELAY_FIELD_GENERATION));
   belay_event_free(event);
   TAKE(one, BELAY_EVENT_ACQUIRED, 1, BELAY_NOT_FOUND);
   CHECK(now_ms() - start < scaled(kLessThanAPollMs));
@@ -162,7 +162,7 @@ static void test_break_for_many(Server* server) {
   const int64_t start = now_ms();
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_break(client, "a", -1, 0, &event));
-  CHECK_INT(generation, belay_event_int(event, BELAY_EVENT_GENERATION));
+  CHECK_INT(generation, belay_event_int(event, BELAY_FIELD_GENERATION));
   belay_event_free(event);
   for (int i = 0; i < kClients; ++i) {
     TAKE(waiting[i], BELAY_EVENT_ACQUIRED, 1, BELAY_NOT_FOUND);
@@ -179,7 +179,7 @@ static void test_kinds(Server* server) {
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
   belay_event* why = NULL;
   belay_request* request = REQUEST(LATCH);
-  REFUSED(BELAY_WRONG_TYPE, belay_acquire(client, request, -1, &why));
+  REFUSED(BELAY_WRONG_TYPE, belay_acquire(client, request, 0, -1, &why));
   CHECK_TEXT("holds a lock, not a latch", belay_event_message(why));
   belay_event_free(why);
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
@@ -187,7 +187,7 @@ static void test_kinds(Server* server) {
   CHECK_STATUS(BELAY_OK, SUBMIT_AWAIT(client, 1, -1));
   EVENTUALLY(waiters_of(client, "a") == 1);
   belay_request* lock = REQUEST(.name = "a");
-  REFUSED(BELAY_WRONG_TYPE, belay_acquire(client, lock, -1, &why));
+  REFUSED(BELAY_WRONG_TYPE, belay_acquire(client, lock, 0, -1, &why));
   CHECK_TEXT("holds a latch, not a lock", belay_event_message(why));
   belay_event_free(why);
   count_down(client);
@@ -289,7 +289,7 @@ static void test_shutdown(Server* server) {
   EVENTUALLY(waiters_of(client, "a") == 1);
   CHECK_STATUS(BELAY_OK, belay_client_shutdown(waiting));
   TAKE(waiting, BELAY_EVENT_ACQUIRED, 1, BELAY_CLOSED);
-  TAKE(waiting, BELAY_EVENT_SHUTDOWN, 0, BELAY_OK);
+  TAKE(waiting, BELAY_EVENT_END, 0, BELAY_CLOSED);
   CHECK_INT(0, waiters_of(client, "a"));
   belay_client_free(waiting);
   belay_client_free(client);

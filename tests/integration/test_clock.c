@@ -77,7 +77,7 @@ static void test_step_back_while_held(Server* server) {
   CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
   EVENTUALLY(waiters_of(holder, "a") == 1);
   step_to(server, -kHour);
-  STAYS(3 * lease, belay_hold_state(holder, hold) == BELAY_HELD);
+  STAYS(3 * lease, belay_hold_state(holder, hold) == BELAY_HOLD_HELD);
   CHECK(belay_next(waiter, 0) == NULL);
   CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
   const int64_t next = TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);

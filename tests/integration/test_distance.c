@@ -39,7 +39,7 @@ static void* compete(void* argument) {
   for (int i = 0; i < competitor->rounds; ++i) {
     belay_event* event = NULL;
     const int64_t hold = GRANTED(belay_lock(competitor->client, "a", -1, -1, &event));
-    competitor->confirmed += belay_event_remaining_ms(event) > kLongestGrantMs;
+    competitor->confirmed += belay_event_int(event, BELAY_FIELD_REMAINING_MS) > kLongestGrantMs;
     belay_event_free(event);
     sleep_ms(competitor->keep_ms);
     if (belay_hold_state(competitor->client, hold) == BELAY_HOLD_LOST) {

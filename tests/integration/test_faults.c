@@ -37,13 +37,13 @@ static void test_no_server(Server* server) {
     char address[32];
     snprintf(address, sizeof address, "127.0.0.1:%d", server->port);
     CHECK_TEXT(address, belay_event_message(why));
-    CHECK_INT(0, belay_event_in_doubt_ms(why));
+    CHECK_INT(0, belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS));
     belay_event_free(why);
   }
   CHECK_STATUS(BELAY_UNAVAILABLE, belay_client_ping(client, NULL));
   CHECK_STATUS(BELAY_UNAVAILABLE, belay_inspect(client, "a", -1, NULL));
   CHECK_STATUS(BELAY_UNAVAILABLE, belay_break(client, "a", -1, 0, NULL));
-  CHECK_STATUS(BELAY_UNAVAILABLE, belay_list(client, "*", 10, NULL));
+  CHECK_STATUS(BELAY_UNAVAILABLE, belay_list(client, "*", -1, 10, NULL));
   const int64_t start = now_ms();
   belay_client_free(client);
   CHECK(now_ms() - start < scaled(3000));
@@ -107,7 +107,7 @@ static void test_cut_while_holding(Server* server) {
     server_cut_clients(server);
     CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
   }
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, hold));
   CHECK(belay_next(client, 0) == NULL);
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
   belay_client_free(client);
@@ -302,7 +302,7 @@ static void test_script_flush(Server* server) {
   CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
   EVENTUALLY(waiters_of(holder, "a") == 1);
   STAYS(3 * lease, (server_ask(server, "SCRIPT", "FLUSH", NULL),
-                    belay_hold_state(holder, hold) == BELAY_HELD));
+                    belay_hold_state(holder, hold) == BELAY_HOLD_HELD));
   server_tell(server, "SCRIPT", "FLUSH", NULL);
   CHECK_STATUS(BELAY_OK, belay_verify(holder, hold, NULL));
   server_tell(server, "SCRIPT", "FLUSH", NULL);
@@ -329,7 +329,8 @@ static void test_server_stopped_past_the_lease(Server* server) {
   server_pause(server);
   belay_event* risk = EVENT(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK);
   CHECK_INT(hold, belay_event_hold(risk));
-  CHECK(belay_event_remaining_ms(risk) > 0 && belay_event_remaining_ms(risk) <= lease / 3);
+  CHECK(belay_event_int(risk, BELAY_FIELD_REMAINING_MS) > 0 &&
+        belay_event_int(risk, BELAY_FIELD_REMAINING_MS) <= lease / 3);
   belay_event_free(risk);
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_LOST, 0, BELAY_LOST));
   CHECK_INT(BELAY_HOLD_LOST, belay_hold_state(client, hold));
@@ -347,10 +348,10 @@ static void test_server_stopped_for_a_while(Server* server) {
   const int64_t hold = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   server_pause(server);
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK));
-  CHECK_INT(BELAY_AT_RISK, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_AT_RISK, belay_hold_state(client, hold));
   server_continue(server);
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_RECOVERED, 0, BELAY_OK));
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, hold));
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
   CHECK(belay_next(client, 0) == NULL);
   belay_client_free(client);
@@ -363,8 +364,8 @@ static void test_release_from_a_stopped_server(Server* server) {
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
   server_pause(server);
   belay_event* why = NULL;
-  CHECK_STATUS(BELAY_UNAVAILABLE, belay_release_why(client, hold, &why));
-  CHECK(belay_event_in_doubt_ms(why) > 0);
+  CHECK_STATUS(BELAY_UNAVAILABLE, release_why(client, hold, &why));
+  CHECK(belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS) > 0);
   belay_event_free(why);
   CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_release(client, hold));
   server_continue(server);
@@ -388,7 +389,7 @@ static void test_release_of_a_fresh_grant_from_a_stopped_server(Server* server) 
     CHECK_STATUS(BELAY_OK, belay_release(one, hold));
     const int64_t fresh = TAKE(two, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
     server_pause(server);
-    tried = belay_hold_state(two, fresh) == BELAY_HELD;
+    tried = belay_hold_state(two, fresh) == BELAY_HOLD_HELD;
     CHECK_STATUS(BELAY_OK, belay_submit_release(two, 2, fresh));
     if (tried) {
       CHECK(belay_next(two, scaled(400)) == NULL);
@@ -410,7 +411,7 @@ static void test_acquire_from_a_stopped_server(Server* server) {
   server_pause(server);
   belay_event* why = NULL;
   REFUSED(BELAY_UNAVAILABLE, belay_lock(client, "a", -1, 0, &why));
-  CHECK(belay_event_in_doubt_ms(why) > 0);
+  CHECK(belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS) > 0);
   CHECK(strlen(belay_event_message(why)) > 0);
   belay_event_free(why);
   server_continue(server);
@@ -442,7 +443,7 @@ static void test_full_memory(Server* server) {
   REFUSED(BELAY_SERVER_ERROR, belay_lock(client, "b", -1, 0, &why));
   CHECK_TEXT("OOM", belay_event_message(why));
   belay_event_free(why);
-  STAYS(3 * lease, belay_hold_state(client, hold) == BELAY_HELD);
+  STAYS(3 * lease, belay_hold_state(client, hold) == BELAY_HOLD_HELD);
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
   server_tell(server, "CONFIG", "SET", "maxmemory", "0", NULL);
   GRANTED(belay_lock(client, "b", -1, 0, NULL));
@@ -529,7 +530,7 @@ static void test_stopped_holder(Server* server) {
   CHECK_INT(BELAY_EVENT_LOST, hear(&child.line));
   child_end(&child);
   CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, hold));
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
   belay_client_free(client);
 }
@@ -576,7 +577,7 @@ static void test_stopped_waiter(Server* server) {
   CHECK_STATUS(BELAY_OK, belay_release(client, next));
   GRANTED(hear(&child.line));
   say(&child.line, 0);
-  CHECK_INT(BELAY_HELD, hear(&child.line));
+  CHECK_INT(BELAY_HOLD_HELD, hear(&child.line));
   CHECK_INT(BELAY_OK, hear(&child.line));
   CHECK_INT(0, hear(&child.line));
   child_end(&child);

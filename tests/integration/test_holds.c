@@ -24,7 +24,7 @@ static void test_reentry(Server* server) {
   REFUSED(BELAY_BUSY, ACQUIRE(client, 0, .name = "a", .owner = 8));
   REFUSED(BELAY_BUSY, ACQUIRE(other, 0, .name = "a", .owner = 7));
   CHECK_STATUS(BELAY_OK, belay_release(client, outer));
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, inner));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, inner));
   REFUSED(BELAY_BUSY, ACQUIRE(other, 0, .name = "a"));
   CHECK_STATUS(BELAY_OK, belay_release(client, inner));
   const int64_t next = GRANTED(ACQUIRE(other, 0, .name = "a"));
@@ -69,7 +69,7 @@ static void test_double_release(Server* server) {
   CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_release(client, first));
   const int64_t second = GRANTED(belay_lock(client, "a", -1, 0, NULL));
   CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_release(client, first));
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, second));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, second));
   CHECK_STATUS(BELAY_OK, belay_verify(client, second, NULL));
   CHECK_STATUS(BELAY_OK, belay_release(client, second));
   belay_client_free(client);
@@ -146,7 +146,7 @@ static void test_fixed_lease_ends(Server* server) {
   CHECK_STATUS(BELAY_LOST, belay_verify(client, hold, NULL));
   CHECK_STATUS(BELAY_LOST, belay_extend(client, hold, 1000, NULL));
   belay_event* why = NULL;
-  CHECK_STATUS(BELAY_LOST, belay_release_why(client, hold, &why));
+  CHECK_STATUS(BELAY_LOST, release_why(client, hold, &why));
   CHECK(strlen(belay_event_message(why)) > 0);
   belay_event_free(why);
   CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_release(client, hold));
@@ -162,7 +162,7 @@ static void test_lost_event_comes_once(Server* server) {
   const int64_t hold = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   belay_event* lost = EVENT(client, BELAY_EVENT_LOST, 0, BELAY_LOST);
   CHECK_INT(hold, belay_event_hold(lost));
-  CHECK_INT(0, belay_event_remaining_ms(lost));
+  CHECK_INT(0, belay_event_int(lost, BELAY_FIELD_REMAINING_MS));
   CHECK_TEXT("'a'", belay_event_message(lost));
   belay_event_free(lost);
   CHECK(belay_next(client, scaled(300)) == NULL);
@@ -192,7 +192,8 @@ static void test_extend(Server* server) {
     belay_event* event = NULL;
     CHECK_STATUS(BELAY_OK, belay_extend(client, hold, lease, &event));
     CHECK_INT(hold, belay_event_hold(event));
-    CHECK(belay_event_remaining_ms(event) > 0 && belay_event_remaining_ms(event) <= lease);
+    CHECK(belay_event_int(event, BELAY_FIELD_REMAINING_MS) > 0 &&
+          belay_event_int(event, BELAY_FIELD_REMAINING_MS) <= lease);
     belay_event_free(event);
     REFUSED(BELAY_BUSY, belay_lock(other, "a", -1, 0, NULL));
     nap();
@@ -215,7 +216,7 @@ static void test_extend_of_a_watchdog_hold(Server* server) {
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_extend(client, hold, 1000, &why));
   CHECK_TEXT("watchdog", belay_event_message(why));
   belay_event_free(why);
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, hold));
   belay_client_free(client);
 }
 
@@ -224,7 +225,7 @@ static void test_watchdog(Server* server) {
   belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = lease);
   belay_client* other = CLIENT(.url = server->url);
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
-  STAYS(6 * lease, belay_hold_state(client, hold) == BELAY_HELD &&
+  STAYS(6 * lease, belay_hold_state(client, hold) == BELAY_HOLD_HELD &&
                        belay_hold_remaining_ms(client, hold) > 0 &&
                        belay_lock(other, "a", -1, 0, NULL) == -BELAY_BUSY);
   CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
@@ -260,9 +261,9 @@ static void expect_end_by_max_hold(belay_client* client, int64_t hold) {
   belay_event* risk = EVENT(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK);
   CHECK_INT(hold, belay_event_hold(risk));
   CHECK_TEXT("max-hold", belay_event_message(risk));
-  CHECK(belay_event_remaining_ms(risk) > 0);
+  CHECK(belay_event_int(risk, BELAY_FIELD_REMAINING_MS) > 0);
   belay_event_free(risk);
-  CHECK_INT(BELAY_AT_RISK, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_AT_RISK, belay_hold_state(client, hold));
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_LOST, 0, BELAY_LOST));
   CHECK_INT(BELAY_HOLD_LOST, belay_hold_state(client, hold));
   CHECK_STATUS(BELAY_LOST, belay_release(client, hold));
@@ -286,7 +287,7 @@ static void test_max_hold_of_a_request(Server* server) {
   const int64_t kept = GRANTED(belay_lock(client, "b", -1, 0, NULL));
   CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, 0, .name = "a", .max_hold_ms = scaled(800)));
   expect_end_by_max_hold(client, TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK));
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, kept));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, kept));
   belay_client_free(client);
 }
 
@@ -308,7 +309,7 @@ static void test_nested_fixed_lease(Server* server) {
   const int64_t inner =
       GRANTED(ACQUIRE(client, 0, .name = "a", .owner = 7, .lease_ms = scaled(200)));
   EVENTUALLY(belay_hold_state(client, inner) == BELAY_HOLD_LOST);
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, outer));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, outer));
   CHECK_STATUS(BELAY_LOST, belay_release(client, inner));
   CHECK_STATUS(BELAY_OK, belay_verify(client, outer, NULL));
   CHECK_STATUS(BELAY_OK, belay_release(client, outer));

@@ -20,22 +20,23 @@ static void check_forked(belay_client* client, int64_t hold, belay_request* requ
   REFUSED(BELAY_FORKED, belay_lock(client, "b", -1, 0, &why));
   CHECK(strlen(belay_event_message(why)) > 0);
   belay_event_free(why);
-  REFUSED(BELAY_FORKED, belay_acquire(client, request, 0, NULL));
+  REFUSED(BELAY_FORKED, belay_acquire(client, request, 0, 0, NULL));
   CHECK_STATUS(BELAY_FORKED, belay_release(client, hold));
-  CHECK_STATUS(BELAY_FORKED, belay_release_why(client, hold, NULL));
+  CHECK_STATUS(BELAY_FORKED, release_why(client, hold, &why));
+  belay_event_free(why);
   CHECK_STATUS(BELAY_FORKED, belay_extend(client, hold, 1000, NULL));
   CHECK_STATUS(BELAY_FORKED, belay_verify(client, hold, NULL));
   CHECK_STATUS(BELAY_FORKED, belay_inspect(client, "a", -1, NULL));
   CHECK_STATUS(BELAY_FORKED, belay_break(client, "a", -1, 0, NULL));
-  CHECK_STATUS(BELAY_FORKED, belay_list(client, "*", 10, NULL));
+  CHECK_STATUS(BELAY_FORKED, belay_list(client, "*", -1, 10, NULL));
   CHECK_STATUS(BELAY_FORKED, belay_client_ping(client, NULL));
-  CHECK_STATUS(BELAY_FORKED, belay_submit_acquire(client, 1, request, 0));
+  CHECK_STATUS(BELAY_FORKED, belay_submit_acquire(client, 1, request, 0, 0));
   CHECK_STATUS(BELAY_FORKED, belay_submit_release(client, 1, hold));
   CHECK_STATUS(BELAY_FORKED, belay_submit_extend(client, 1, hold, 1000));
   CHECK_STATUS(BELAY_FORKED, belay_submit_verify(client, 1, hold));
   CHECK_STATUS(BELAY_FORKED, belay_submit_inspect(client, 1, "a", -1));
   CHECK_STATUS(BELAY_FORKED, belay_submit_break(client, 1, "a", -1, 0));
-  CHECK_STATUS(BELAY_FORKED, belay_submit_list(client, 1, "*", 10));
+  CHECK_STATUS(BELAY_FORKED, belay_submit_list(client, 1, "*", -1, 10));
   CHECK_STATUS(BELAY_FORKED, belay_submit_ping(client, 1));
   CHECK_STATUS(BELAY_FORKED, belay_cancel(client, 1));
   CHECK_STATUS(BELAY_FORKED, belay_client_shutdown(client));
@@ -43,8 +44,11 @@ static void check_forked(belay_client* client, int64_t hold, belay_request* requ
   CHECK_INT(-BELAY_FORKED, belay_hold_state(client, hold));
   CHECK_INT(-BELAY_FORKED, belay_hold_remaining_ms(client, hold));
   CHECK_INT(-BELAY_FORKED, belay_hold_fence(client, hold, 0));
-  CHECK_INT(-1, belay_client_fd(client));
-  CHECK(belay_next(client, -1) == NULL);
+  CHECK_INT(-BELAY_FORKED, belay_client_fd(client));
+  CHECK_INT(-BELAY_FORKED, belay_owner_holds(client, 0, "a", -1));
+  for (int i = 0; i < 2; ++i) {
+    TAKE(client, BELAY_EVENT_END, 0, BELAY_FORKED);
+  }
 }
 
 static belay_client* inherited_client;
@@ -57,7 +61,7 @@ static void use_own_client(Server* server) {
 #else
   belay_client* client = CLIENT(.url = server->url);
   REFUSED(BELAY_BUSY, belay_lock(client, "a", -1, 0, NULL));
-  const int64_t hold = GRANTED(belay_acquire(client, inherited_request, 0, NULL));
+  const int64_t hold = GRANTED(belay_acquire(client, inherited_request, 0, 0, NULL));
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
   belay_client_free(client);
 #endif
@@ -87,7 +91,7 @@ static void test_fork(Server* server) {
     const Child child = child_start(server, use_inherited, free_first);
     hear(&child.line);
     child_end(&child);
-    STAYS(2 * lease, belay_hold_state(client, inherited_hold) == BELAY_HELD);
+    STAYS(2 * lease, belay_hold_state(client, inherited_hold) == BELAY_HOLD_HELD);
     CHECK_STATUS(BELAY_OK, belay_verify(client, inherited_hold, NULL));
   }
   TAKE(client, BELAY_EVENT_PINGED, 1, BELAY_OK);
@@ -131,7 +135,7 @@ static void use_and_free_inherited(Server* server, const Line* parent, int64_t n
   (void)parent;
   (void)number;
   REFUSED(BELAY_FORKED, belay_lock(inherited_client, "a", -1, 0, NULL));
-  CHECK(belay_next(inherited_client, 0) == NULL);
+  TAKE(inherited_client, BELAY_EVENT_END, 0, BELAY_FORKED);
   belay_client_free(inherited_client);
 }
 

@@ -125,8 +125,7 @@ static void test_identities(Server* server) {
   request = belay_request_new(BELAY_LOCK);
   CHECK_STATUS(BELAY_OK, belay_request_add_shared_name(request, "a", -1));
   CHECK_STATUS(BELAY_OK, belay_request_set_identity(request, "x", -1));
-  REFUSED(BELAY_INVALID_ARGUMENT, belay_acquire(client, request, 0, NULL));
-  CHECK_TEXT("identity", belay_last_error());
+  CHECK_WHY(BELAY_INVALID_ARGUMENT, "identity", belay_acquire(client, request, 0, 0, &why));
   belay_request_free(request);
   // Any bytes, all of which count.
   int64_t holds[2];
@@ -134,14 +133,14 @@ static void test_identities(Server* server) {
     request = belay_request_new(BELAY_LOCK);
     CHECK_STATUS(BELAY_OK, belay_request_add_name(request, "a", -1));
     CHECK_STATUS(BELAY_OK, belay_request_set_identity(request, bytes, 256));
-    holds[i] = GRANTED(belay_acquire(client, request, 0, NULL));
+    holds[i] = GRANTED(belay_acquire(client, request, 0, 0, NULL));
     belay_request_free(request);
   }
   bytes[255] = 1;
   request = belay_request_new(BELAY_LOCK);
   CHECK_STATUS(BELAY_OK, belay_request_add_name(request, "a", -1));
   CHECK_STATUS(BELAY_OK, belay_request_set_identity(request, bytes, 256));
-  REFUSED(BELAY_BUSY, belay_acquire(client, request, 0, NULL));
+  REFUSED(BELAY_BUSY, belay_acquire(client, request, 0, 0, NULL));
   belay_request_free(request);
   CHECK_STATUS(BELAY_OK, belay_release(client, holds[0]));
   CHECK_STATUS(BELAY_OK, belay_release(client, holds[1]));
@@ -420,7 +419,7 @@ static void test_wiped(Server* server) {
 static void check_broken(const Trio* trio, int64_t fence, int32_t parted) {
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_break(trio->other, "a", -1, fence, &event));
-  CHECK_INT(parted, belay_event_member_count(event));
+  CHECK_INT(parted, belay_event_int(event, BELAY_FIELD_MEMBERS));
   for (int32_t i = 0; i < parted; ++i) {
     CHECK_INT(BELAY_ROLE_HOLDER, belay_event_member_int(event, i, BELAY_MEMBER_ROLE));
     CHECK_INT(trio->fence, belay_event_member_int(event, i, BELAY_MEMBER_FENCE));
@@ -459,7 +458,9 @@ static void test_client_ends(Server* server) {
         CHECK_STATUS(BELAY_OK, belay_client_shutdown(trio.one));
         TAKE(trio.one, BELAY_EVENT_ACQUIRED, 7, BELAY_CLOSED);
         TAKE(trio.one, BELAY_EVENT_ACQUIRED, 8, BELAY_CLOSED);
-        TAKE(trio.one, BELAY_EVENT_SHUTDOWN, 0, BELAY_OK);
+        TAKE(trio.one, BELAY_EVENT_LOST, 0, BELAY_LOST);
+        TAKE(trio.one, BELAY_EVENT_LOST, 0, BELAY_LOST);
+        TAKE(trio.one, BELAY_EVENT_END, 0, BELAY_CLOSED);
       }
       belay_client_free(trio.one);
       give_back(trio.other, take_soon(trio.other));

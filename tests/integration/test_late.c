@@ -37,7 +37,7 @@ static void submit_changes(belay_client* client) {
 static int64_t limit_of(belay_client* client, const char* semaphore) {
   belay_event* event = NULL;
   CHECK(belay_semaphore_available(client, semaphore, -1, &event) >= 0);
-  const int64_t limit = belay_event_int(event, BELAY_EVENT_LIMIT);
+  const int64_t limit = belay_event_int(event, BELAY_FIELD_LIMIT);
   belay_event_free(event);
   return limit;
 }
@@ -52,8 +52,8 @@ static void test_stopped_server(Server* server) {
   for (int i = 0; i < kChanges; ++i) {
     belay_event* event = belay_next(client, scaled(kLimitMs));
     CHECK_STATUS(BELAY_UNAVAILABLE, belay_event_status(event));
-    CHECK(belay_event_in_doubt_ms(event) > 0);
-    const int64_t over = now_ms() + belay_event_in_doubt_ms(event);
+    CHECK(belay_event_int(event, BELAY_FIELD_IN_DOUBT_MS) > 0);
+    const int64_t over = now_ms() + belay_event_int(event, BELAY_FIELD_IN_DOUBT_MS);
     over_at = over > over_at ? over : over_at;
     belay_event_free(event);
   }

@@ -67,7 +67,7 @@ static void test_full_pipe(Server* server) {
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
   log_lines(client, 300);
   server_cut_clients(server);
-  STAYS(2 * lease, belay_hold_state(client, hold) == BELAY_HELD);
+  STAYS(2 * lease, belay_hold_state(client, hold) == BELAY_HOLD_HELD);
   CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
   server_pause(server);
   EVENTUALLY(belay_hold_state(client, hold) == BELAY_HOLD_LOST);

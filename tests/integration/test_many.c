@@ -22,14 +22,14 @@ static belay_request* request_for(const char* names) {
 
 static int64_t acquire_all(belay_client* client, const char* names, int64_t wait_ms) {
   belay_request* request = request_for(names);
-  const int64_t hold = belay_acquire(client, request, wait_ms, NULL);
+  const int64_t hold = belay_acquire(client, request, 0, wait_ms, NULL);
   belay_request_free(request);
   return hold;
 }
 
 static void submit_all(belay_client* client, int64_t tag, const char* names) {
   belay_request* request = request_for(names);
-  CHECK_INT(BELAY_OK, belay_submit_acquire(client, tag, request, -1));
+  CHECK_INT(BELAY_OK, belay_submit_acquire(client, tag, request, 0, -1));
   belay_request_free(request);
 }
 
@@ -47,7 +47,7 @@ static void test_all_or_none(Server* server) {
     CHECK(belay_hold_fence(client, hold, i) > 0);
   }
   CHECK_INT(-BELAY_INVALID_ARGUMENT, belay_hold_fence(client, hold, 3));
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, hold));
   CHECK(belay_hold_remaining_ms(client, hold) > 0);
   CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_downgrade(client, hold, NULL));
@@ -115,12 +115,12 @@ static void test_watchdog_and_fixed_lease(Server* server) {
   const int64_t kept = GRANTED(acquire_all(client, "ab", 0));
   belay_request* request = request_for("cd");
   CHECK_INT(BELAY_OK, belay_request_set_lease_ms(request, kShortLeaseMs));
-  const int64_t fixed = GRANTED(belay_acquire(client, request, 0, NULL));
+  const int64_t fixed = GRANTED(belay_acquire(client, request, 0, 0, NULL));
   CHECK_STATUS(BELAY_OK, belay_extend(client, fixed, 2 * kShortLeaseMs, NULL));
   CHECK(belay_hold_remaining_ms(client, fixed) > kShortLeaseMs);
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_extend(client, kept, kShortLeaseMs, NULL));
   EVENTUALLY(belay_hold_state(client, fixed) == BELAY_HOLD_LOST);
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, kept));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, kept));
   CHECK(is_held(other, "a") && is_held(other, "b"));
   CHECK_INT(BELAY_OK, belay_hold_abandon(client, kept));
   EVENTUALLY(!is_held(other, "a") && !is_held(other, "b"));
@@ -137,7 +137,7 @@ static void test_256_names(Server* server) {
     snprintf(name, sizeof name, "n%d", i);
     CHECK_INT(BELAY_OK, belay_request_add_name(request, name, -1));
   }
-  const int64_t hold = GRANTED(belay_acquire(client, request, 0, NULL));
+  const int64_t hold = GRANTED(belay_acquire(client, request, 0, 0, NULL));
   CHECK(belay_hold_fence(client, hold, kNames - 1) > 0);
   CHECK(is_held(client, "n255"));
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
@@ -159,7 +159,7 @@ static void test_misuse(Server* server) {
   belay_request* request = request_for("ab");
   CHECK_INT(BELAY_INVALID_ARGUMENT, belay_request_add_shared_name(request, "b", 1));
   CHECK(strstr(belay_request_error(request), "'b' was added twice") != NULL);
-  CHECK_INT(-BELAY_INVALID_ARGUMENT, belay_acquire(client, request, 0, NULL));
+  CHECK_INT(-BELAY_INVALID_ARGUMENT, belay_acquire(client, request, 0, 0, NULL));
   belay_request_free(request);
   request = belay_request_new(BELAY_SEMAPHORE);
   CHECK_INT(BELAY_OK, belay_request_add_name(request, "a", 1));
@@ -171,9 +171,8 @@ static void test_misuse(Server* server) {
 static void test_owner_re_enters(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   belay_request* request = request_for("ab");
-  CHECK_INT(BELAY_OK, belay_request_set_owner(request, 7));
-  const int64_t outer = GRANTED(belay_acquire(client, request, 0, NULL));
-  const int64_t inner = GRANTED(belay_acquire(client, request, 0, NULL));
+  const int64_t outer = GRANTED(belay_acquire(client, request, 7, 0, NULL));
+  const int64_t inner = GRANTED(belay_acquire(client, request, 7, 0, NULL));
   CHECK_INT(belay_hold_fence(client, outer, 1), belay_hold_fence(client, inner, 1));
   CHECK_STATUS(BELAY_OK, belay_release(client, inner));
   CHECK(is_held(client, "a") && is_held(client, "b"));

@@ -23,14 +23,14 @@ static belay_request* request_for_abc(void) {
 
 static int64_t acquire_abc(belay_client* client, int64_t wait_ms, belay_event** why) {
   belay_request* request = request_for_abc();
-  const int64_t hold = belay_acquire(client, request, wait_ms, why);
+  const int64_t hold = belay_acquire(client, request, 0, wait_ms, why);
   belay_request_free(request);
   return hold;
 }
 
 static void submit_abc(belay_client* client, int64_t tag) {
   belay_request* request = request_for_abc();
-  CHECK_INT(BELAY_OK, belay_submit_acquire(client, tag, request, -1));
+  CHECK_INT(BELAY_OK, belay_submit_acquire(client, tag, request, 0, -1));
   belay_request_free(request);
 }
 
@@ -51,7 +51,7 @@ static void test_exchanges(Server* server) {
     CHECK_INT(BELAY_OK, belay_request_add_name(request, name, -1));
   }
   int64_t before = server_scripts_run(server);
-  const int64_t hold = GRANTED(belay_acquire(client, request, -1, NULL));
+  const int64_t hold = GRANTED(belay_acquire(client, request, 0, -1, NULL));
   CHECK_INT(before + 1, server_scripts_run(server));
   belay_request_free(request);
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
@@ -115,7 +115,7 @@ static void test_lock_delay(Server* server) {
   belay_client* other = CLIENT(.url = server->url);
   belay_request* request = request_for_abc();
   CHECK_INT(BELAY_OK, belay_request_set_lock_delay_ms(request, delay));
-  const int64_t hold = GRANTED(belay_acquire(client, request, 0, NULL));
+  const int64_t hold = GRANTED(belay_acquire(client, request, 0, 0, NULL));
   belay_request_free(request);
   const int64_t start = now_ms();
   CHECK_STATUS(BELAY_OK, belay_break(other, "b", -1, 0, NULL));
@@ -132,7 +132,7 @@ static void test_max_hold(Server* server) {
   belay_request* request = request_for_abc();
   CHECK_INT(BELAY_OK, belay_request_set_max_hold_ms(request, scaled(300)));
   CHECK_INT(BELAY_OK, belay_request_set_notify(request, 1));
-  const int64_t hold = GRANTED(belay_acquire(client, request, 0, NULL));
+  const int64_t hold = GRANTED(belay_acquire(client, request, 0, 0, NULL));
   belay_request_free(request);
   belay_event* risk = EVENT(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK);
   CHECK_INT(hold, belay_event_hold(risk));
@@ -150,10 +150,10 @@ static void test_stopped_server(Server* server) {
   const int64_t hold = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   server_pause(server);
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK));
-  CHECK_INT(BELAY_AT_RISK, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_AT_RISK, belay_hold_state(client, hold));
   server_continue(server);
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_RECOVERED, 0, BELAY_OK));
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, hold));
   CHECK(belay_next(client, 100) == NULL);
   server_pause(server);
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK));
@@ -173,10 +173,11 @@ static void test_shutdown(Server* server) {
   submit_abc(waiter, 1);
   EVENTUALLY(waiters_of(holder, "a") == 1);
   CHECK_STATUS(BELAY_OK, belay_client_shutdown(client));
-  TAKE(client, BELAY_EVENT_SHUTDOWN, 0, BELAY_OK);
+  TAKE(client, BELAY_EVENT_END, 0, BELAY_CLOSED);
   TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   CHECK_STATUS(BELAY_OK, belay_client_shutdown(waiter));
-  TAKE(waiter, BELAY_EVENT_SHUTDOWN, 0, BELAY_OK);
+  TAKE(waiter, BELAY_EVENT_LOST, 0, BELAY_LOST);
+  TAKE(waiter, BELAY_EVENT_END, 0, BELAY_CLOSED);
   check_all_free(server);
   belay_client_free(client);
   belay_client_free(waiter);
@@ -186,7 +187,7 @@ static void test_shutdown(Server* server) {
   EVENTUALLY(waiters_of(holder, "b") == 1);
   CHECK_STATUS(BELAY_OK, belay_client_shutdown(client));
   TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_CLOSED);
-  TAKE(client, BELAY_EVENT_SHUTDOWN, 0, BELAY_OK);
+  TAKE(client, BELAY_EVENT_END, 0, BELAY_CLOSED);
   CHECK_INT(0, waiters_of(holder, "b"));
   CHECK(!is_held(holder, "a"));
   CHECK_STATUS(BELAY_OK, belay_release(holder, b));

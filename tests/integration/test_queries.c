@@ -24,7 +24,7 @@ static void test_verify(Server* server) {
   CHECK_STATUS(BELAY_OK, belay_verify(client, hold, &event));
   CHECK_INT(hold, belay_event_hold(event));
   CHECK_INT(belay_hold_fence(client, hold, 0), belay_event_fence(event, 0));
-  CHECK(belay_event_remaining_ms(event) > 0);
+  CHECK(belay_event_int(event, BELAY_FIELD_REMAINING_MS) > 0);
   belay_event_free(event);
   server_ask(server, "DEL", "belay:r:{a}", NULL);
   CHECK_STATUS(BELAY_LOST, belay_verify(client, hold, &event));
@@ -42,8 +42,8 @@ static void test_inspect_nobody(Server* server) {
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, &event));
   CHECK_INT(BELAY_EVENT_INSPECTED, belay_event_kind(event));
-  CHECK_INT(0, belay_event_member_count(event));
-  CHECK_INT(0, belay_event_member_total(event));
+  CHECK_INT(0, belay_event_int(event, BELAY_FIELD_MEMBERS));
+  CHECK_INT(0, belay_event_int(event, BELAY_FIELD_TOTAL));
   CHECK_INT(0, number_of(event, 0, BELAY_MEMBER_PID));
   CHECK_INT(0, (int64_t)strlen(text_of(event, 0, BELAY_MEMBER_LABEL)));
   belay_event_free(event);
@@ -79,8 +79,8 @@ static void test_inspect(Server* server) {
   gethostname(host, sizeof host - 1);
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, &event));
-  CHECK_INT(1 + kWaiters, belay_event_member_count(event));
-  CHECK_INT(1 + kWaiters, belay_event_member_total(event));
+  CHECK_INT(1 + kWaiters, belay_event_int(event, BELAY_FIELD_MEMBERS));
+  CHECK_INT(1 + kWaiters, belay_event_int(event, BELAY_FIELD_TOTAL));
   CHECK_INT(BELAY_ROLE_HOLDER, number_of(event, 0, BELAY_MEMBER_ROLE));
   CHECK_TEXT("the holder", text_of(event, 0, BELAY_MEMBER_LABEL));
   CHECK_INT(getpid(), number_of(event, 0, BELAY_MEMBER_PID));
@@ -140,7 +140,7 @@ static void test_break(Server* server) {
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_break(breaker, "a", -1, 0, &event));
   CHECK_INT(BELAY_EVENT_BROKEN, belay_event_kind(event));
-  CHECK_INT(1, belay_event_member_count(event));
+  CHECK_INT(1, belay_event_int(event, BELAY_FIELD_MEMBERS));
   CHECK_TEXT("old holder", text_of(event, 0, BELAY_MEMBER_LABEL));
   CHECK_INT(belay_hold_fence(holder, hold, 0), number_of(event, 0, BELAY_MEMBER_FENCE));
   belay_event_free(event);
@@ -163,11 +163,11 @@ static void test_break_with_a_fence(Server* server) {
   const int64_t fence = belay_hold_fence(holder, hold, 0);
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_break(breaker, "a", -1, fence - 1, &event));
-  CHECK_INT(0, belay_event_member_count(event));
+  CHECK_INT(0, belay_event_int(event, BELAY_FIELD_MEMBERS));
   belay_event_free(event);
   CHECK_STATUS(BELAY_OK, belay_verify(holder, hold, NULL));
   CHECK_STATUS(BELAY_OK, belay_break(breaker, "a", -1, fence, &event));
-  CHECK_INT(1, belay_event_member_count(event));
+  CHECK_INT(1, belay_event_int(event, BELAY_FIELD_MEMBERS));
   belay_event_free(event);
   EVENTUALLY(belay_hold_state(holder, hold) == BELAY_HOLD_LOST);
   const int64_t next = GRANTED(belay_lock(breaker, "a", -1, 0, NULL));
@@ -180,7 +180,7 @@ static void test_break_nobody(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_break(client, "a", -1, 0, &event));
-  CHECK_INT(0, belay_event_member_count(event));
+  CHECK_INT(0, belay_event_int(event, BELAY_FIELD_MEMBERS));
   belay_event_free(event);
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
@@ -230,10 +230,10 @@ static void check_name(belay_client* client, belay_client* other, const char* na
   REFUSED(BELAY_BUSY, belay_lock(other, name, size, 0, NULL));
   belay_event* event = NULL;
   CHECK_STATUS(BELAY_OK, belay_inspect(other, name, size, &event));
-  CHECK_INT(1, belay_event_member_count(event));
+  CHECK_INT(1, belay_event_int(event, BELAY_FIELD_MEMBERS));
   belay_event_free(event);
-  CHECK_STATUS(BELAY_OK, belay_list(other, "*", 10, &event));
-  CHECK_INT(1, belay_event_member_count(event));
+  CHECK_STATUS(BELAY_OK, belay_list(other, "*", -1, 10, &event));
+  CHECK_INT(1, belay_event_int(event, BELAY_FIELD_MEMBERS));
   int64_t found_size = 0;
   const char* found = belay_event_member_text(event, 0, BELAY_MEMBER_NAME, &found_size);
   CHECK_INT(size, found_size);
@@ -280,8 +280,8 @@ static void test_escaped_and_plain(Server* server) {
   GRANTED(belay_lock(client, "%25", -1, 0, NULL));
   GRANTED(belay_lock(client, "%257D", -1, 0, NULL));
   belay_event* event = NULL;
-  CHECK_STATUS(BELAY_OK, belay_list(client, "*", 10, &event));
-  CHECK_INT(5, belay_event_member_count(event));
+  CHECK_STATUS(BELAY_OK, belay_list(client, "*", -1, 10, &event));
+  CHECK_INT(5, belay_event_int(event, BELAY_FIELD_MEMBERS));
   belay_event_free(event);
   belay_client_free(client);
 }
@@ -290,10 +290,10 @@ static void test_escaped_and_plain(Server* server) {
 
 static void check_list(belay_client* client, const char* pattern, const char* expected) {
   belay_event* event = NULL;
-  CHECK_STATUS(BELAY_OK, belay_list(client, pattern, 100, &event));
+  CHECK_STATUS(BELAY_OK, belay_list(client, pattern, -1, 100, &event));
   CHECK_INT(BELAY_EVENT_LISTED, belay_event_kind(event));
   char found[256] = "";
-  for (int32_t i = 0; i < belay_event_member_count(event); ++i) {
+  for (int32_t i = 0; i < belay_event_int(event, BELAY_FIELD_MEMBERS); ++i) {
     CHECK_INT(BELAY_ROLE_NAME, number_of(event, i, BELAY_MEMBER_ROLE));
     strcat(strcat(found, i > 0 ? " " : ""), text_of(event, i, BELAY_MEMBER_NAME));
   }
@@ -334,13 +334,13 @@ static void test_list_limit(Server* server) {
     belay_event_free(granted);
   }
   belay_event* event = NULL;
-  CHECK_STATUS(BELAY_OK, belay_list(client, "n*", 7, &event));
-  CHECK_INT(7, belay_event_member_count(event));
-  CHECK(belay_event_member_total(event) > 7);
+  CHECK_STATUS(BELAY_OK, belay_list(client, "n*", -1, 7, &event));
+  CHECK_INT(7, belay_event_int(event, BELAY_FIELD_MEMBERS));
+  CHECK(belay_event_int(event, BELAY_FIELD_TOTAL) > 7);
   belay_event_free(event);
-  CHECK_STATUS(BELAY_OK, belay_list(client, "n*", 1000000, &event));
-  CHECK_INT(3000, belay_event_member_count(event));
-  CHECK_INT(3000, belay_event_member_total(event));
+  CHECK_STATUS(BELAY_OK, belay_list(client, "n*", -1, 1000000, &event));
+  CHECK_INT(3000, belay_event_int(event, BELAY_FIELD_MEMBERS));
+  CHECK_INT(3000, belay_event_int(event, BELAY_FIELD_TOTAL));
   belay_event_free(event);
   belay_client_free(client);
 }

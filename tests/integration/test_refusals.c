@@ -28,7 +28,7 @@ static void check_refusal(belay_client* client, int32_t status) {
   REFUSED(status, belay_lock(client, "a", -1, -1, &why));
   CHECK(strlen(belay_event_message(why)) > 0);
   CHECK_TEXT("127.0.0.1", belay_event_message(why));
-  CHECK_INT(0, belay_event_in_doubt_ms(why));
+  CHECK_INT(0, belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS));
   CHECK(strstr(belay_event_message(why), "s3cret") == NULL);
   belay_event_free(why);
   REFUSED(status, belay_lock(client, "a", -1, 0, NULL));
@@ -229,13 +229,13 @@ static void test_rights_of_a_looker(Server* server) {
   CHECK_STATUS(BELAY_NOT_PERMITTED, belay_client_ping(client, NULL));
   CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, NULL));
   belay_event* why = NULL;
-  CHECK_STATUS(BELAY_NOT_PERMITTED, belay_list(client, "*", 10, &why));
+  CHECK_STATUS(BELAY_NOT_PERMITTED, belay_list(client, "*", -1, 10, &why));
   CHECK_TEXT("NOPERM", belay_event_message(why));
   belay_event_free(why);
   server_tell(server, "ACL", "SETUSER", "least", "+ping", "+scan", NULL);
   CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
   CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, NULL));
-  CHECK_STATUS(BELAY_OK, belay_list(client, "*", 10, NULL));
+  CHECK_STATUS(BELAY_OK, belay_list(client, "*", -1, 10, NULL));
   belay_client_free(client);
 }
 
@@ -294,9 +294,9 @@ static void test_release_without_the_right(Server* server) {
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
   server_tell(server, "ACL", "SETUSER", "least", "-evalsha", "-eval", NULL);
   belay_event* why = NULL;
-  CHECK_STATUS(BELAY_NOT_PERMITTED, belay_release_why(client, hold, &why));
+  CHECK_STATUS(BELAY_NOT_PERMITTED, release_why(client, hold, &why));
   CHECK_TEXT("NOPERM", belay_event_message(why));
-  CHECK(belay_event_in_doubt_ms(why) > 0);
+  CHECK(belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS) > 0);
   belay_event_free(why);
   belay_client_free(client);
 }
@@ -345,11 +345,11 @@ static void check_foreign_neighbour(Server* server, const char* key) {
   CHECK_STATUS(BELAY_WRONG_TYPE, belay_break(holder, "a", -1, 0, &why));
   CHECK_TEXT(key, belay_event_message(why));
   belay_event_free(why);
-  CHECK_INT(BELAY_HELD, belay_hold_state(holder, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(holder, hold));
   CHECK_STATUS(BELAY_OK, belay_verify(holder, hold, NULL));
-  CHECK_STATUS(BELAY_WRONG_TYPE, belay_release_why(holder, hold, &why));
+  CHECK_STATUS(BELAY_WRONG_TYPE, release_why(holder, hold, &why));
   CHECK_TEXT(key, belay_event_message(why));
-  CHECK(belay_event_in_doubt_ms(why) > 0);
+  CHECK(belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS) > 0);
   belay_event_free(why);
   CHECK_TEXT("1", server_ask(server, "EXISTS", "belay:r:{a}", NULL));
   server_ask(server, "DEL", key, NULL);
@@ -409,7 +409,7 @@ static void test_list_over_a_hold(Server* server) {
   const int64_t end = now_ms() + 3 * scaled(600);
   expect_lost(client, hold);
   while (now_ms() < end) {
-    CHECK_INT(BELAY_HELD, belay_hold_state(client, bystander));
+    CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, bystander));
     nap();
   }
   CHECK(strcmp("one", server_ask(server, "LRANGE", "belay:r:{a}", "0", "-1", NULL)) == 0);

@@ -83,7 +83,7 @@ static void use_latch(belay_client* one, belay_client* two) {
 static void use_several(belay_client* one, belay_client* two) {
   belay_request* both = REQUEST(.name = "x");
   CHECK_STATUS(BELAY_OK, belay_request_add_name(both, "y", -1));
-  const int64_t hold = GRANTED(belay_acquire(one, both, 0, NULL));
+  const int64_t hold = GRANTED(belay_acquire(one, both, 0, 0, NULL));
   REFUSED(BELAY_BUSY, belay_lock(two, "y", -1, 0, NULL));
   CHECK_STATUS(BELAY_OK, belay_release(one, hold));
   belay_request_free(both);
@@ -92,7 +92,7 @@ static void use_several(belay_client* one, belay_client* two) {
 static void look(belay_client* client) {
   CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
   CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, NULL));
-  CHECK_STATUS(BELAY_OK, belay_list(client, "*", 10, NULL));
+  CHECK_STATUS(BELAY_OK, belay_list(client, "*", -1, 10, NULL));
 }
 
 static void test_enough(Server* server) {
@@ -189,7 +189,7 @@ static void check_acquire_lacking(belay_client* client, const char* right, Reque
   for (int64_t wait_ms = 0; wait_ms >= -1; --wait_ms) {
     belay_request* request = request_of(&setup);
     belay_event* why = NULL;
-    const int64_t answer = belay_acquire(client, request, wait_ms, &why);
+    const int64_t answer = belay_acquire(client, request, 0, wait_ms, &why);
     belay_request_free(request);
     check_lacking(right, strcmp(right, "time") != 0 ? name : "", (int32_t)-answer, why);
   }
@@ -236,7 +236,7 @@ static void try_several(belay_client* client, const char* right) {
     belay_request* both = REQUEST(.name = "free", .shared = shared);
     CHECK_STATUS(BELAY_OK, belay_request_add_name(both, "also", -1));
     belay_event* why = NULL;
-    const int64_t answer = belay_acquire(client, both, 0, &why);
+    const int64_t answer = belay_acquire(client, both, 0, 0, &why);
     belay_request_free(both);
     check_lacking(right, "", (int32_t)-answer, why);
   }
@@ -398,7 +398,7 @@ static void test_shy_tenant(Server* server) {
   const int64_t hold = GRANTED(belay_lock(web, "a", -1, 0, NULL));
   use_locks(one, two);
   use_several(one, two);
-  CHECK_STATUS(BELAY_NOT_PERMITTED, belay_list(one, "*", 10, NULL));
+  CHECK_STATUS(BELAY_NOT_PERMITTED, belay_list(one, "*", -1, 10, NULL));
   CHECK(IS_REFUSED("SCAN", "0"));
   CHECK(IS_REFUSED("RANDOMKEY"));
   CHECK(IS_REFUSED("PUBSUB", "CHANNELS"));

@@ -43,7 +43,7 @@ static void await_checks(const Holder* holder, int64_t since_ms) {
   for (int i = 0; i < holder->count; ++i) {
     EVENTUALLY(belay_hold_remaining_ms(holder->client, holder->holds[i]) >=
                vouched - (now_ms() - since_ms));
-    CHECK_INT(BELAY_HELD, belay_hold_state(holder->client, holder->holds[i]));
+    CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(holder->client, holder->holds[i]));
   }
 }
 

@@ -154,7 +154,7 @@ static void test_busy(Server* server) {
   const Child child = child_start(server, run_endless_script, 0);
   EVENTUALLY(strncmp("-BUSY", server_ask(server, "GET", "x", NULL), 5) == 0);
   CHECK_STATUS(BELAY_OK, SUBMIT(patient, 1, 0, .name = "b"));
-  STAYS(scaled(1200), belay_hold_state(holder, hold) == BELAY_HELD);
+  STAYS(scaled(1200), belay_hold_state(holder, hold) == BELAY_HOLD_HELD);
   check_words(server, hasty, "c", BELAY_UNAVAILABLE, "BUSY");
   CHECK(belay_next(patient, 0) == NULL);
   server_tell(server, "SCRIPT", "KILL", NULL);
@@ -313,7 +313,7 @@ static void test_release_over_foreign_keys(Server* server) {
     char before[4096];
     dump(server, fence_key, before, sizeof before);
     belay_event* why = NULL;
-    CHECK_STATUS(BELAY_WRONG_TYPE, belay_release_why(holder, hold, &why));
+    CHECK_STATUS(BELAY_WRONG_TYPE, release_why(holder, hold, &why));
     CHECK_TEXT(key, belay_event_message(why));
     belay_event_free(why);
     check_unchanged(server, fence_key, before);

@@ -21,7 +21,7 @@ static void test_basic(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   const int64_t hold = GRANTED(belay_lock(client, "orders:42", -1, 5000, NULL));
   CHECK(belay_hold_fence(client, hold, 0) > 0);
-  CHECK_INT(BELAY_HELD, belay_hold_state(client, hold));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, hold));
   CHECK(belay_hold_remaining_ms(client, hold) > 0);
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
   CHECK(!is_held(client, "orders:42"));
@@ -35,7 +35,7 @@ static void test_request_is_reusable(Server* server) {
   int64_t last_fence = 0;
   for (int i = 0; i < 20; ++i) {
     belay_event* event = NULL;
-    const int64_t hold = GRANTED(belay_acquire(client, request, 0, &event));
+    const int64_t hold = GRANTED(belay_acquire(client, request, 0, 0, &event));
     CHECK_INT(hold, belay_event_hold(event));
     CHECK(hold > last_hold);
     CHECK(belay_event_fence(event, 0) > last_fence);
@@ -135,7 +135,7 @@ static void test_many_local_waiters(Server* server) {
   const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
   belay_request* request = REQUEST(.name = "a");
   for (int64_t tag = 1; tag <= 1000; ++tag) {
-    CHECK_STATUS(BELAY_OK, belay_submit_acquire(crowd, tag, request, -1));
+    CHECK_STATUS(BELAY_OK, belay_submit_acquire(crowd, tag, request, 0, -1));
   }
   EVENTUALLY(waiters_of(holder, "a") == 1);
   CHECK_STATUS(BELAY_OK, belay_release(holder, hold));

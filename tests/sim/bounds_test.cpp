@@ -658,7 +658,7 @@ TEST_F(Bounds, AnOlderGrantOfWhatIsHeldCostsNothing) {
     run_for(100 * kMillisecond);
   }
   EXPECT_EQ(lost, 0);
-  EXPECT_EQ(processes[1]->look(hold)->state, BELAY_HELD);
+  EXPECT_EQ(processes[1]->look(hold)->state, BELAY_HOLD_HELD);
 }
 
 // What makes the releaser leave once more makes it look no less.

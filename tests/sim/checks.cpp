@@ -83,8 +83,10 @@ void Checks::on_event(Process& process, const Event& event) {
       return;
     }
     for (auto found = first; found != last; ++found) {
-      check_loss(found->first, found->second);
-      begin_lock_delay(found->second);
+      if (event.status.reason != BELAY_REASON_CLOSED) {  // then it is released
+        check_loss(found->first, found->second);
+        begin_lock_delay(found->second);
+      }
       found->second.lost = true;
       found->second.believed_until = 0;
     }
@@ -153,7 +155,7 @@ void Checks::on_risk(Process& process, const Event& event) {
 // recovered, unless little is left again, or its max-hold was reached. Where several holds share a
 // claim, a renewal may have been for another.
 void Checks::check_risk(const Key& key, const Live& live, const Engine::HoldView& view) {
-  if ((view.state == BELAY_AT_RISK) != live.at_risk) {
+  if ((view.state == BELAY_HOLD_AT_RISK) != live.at_risk) {
     world_.violation("P1: whether " + label(key) + " is at risk was not told");
   }
   const Micros drift = live.max_hold / 100 + kRounding;
@@ -260,6 +262,13 @@ void Checks::given_up(Process& process, std::int64_t hold) {
   live_.erase({process.number(), hold});
 }
 
+void Checks::must_be_lost(const Process& process, std::int64_t hold) {
+  const auto [first, last] = live_.equal_range({process.number(), hold});
+  if (std::any_of(first, last, [](const auto& entry) { return !entry.second.lost; })) {
+    world_.violation("P1: " + label({process.number(), hold}) + " was not lost at the shutdown");
+  }
+}
+
 void Checks::broken(const std::string& name) {
   breaks_[name].until = world_.now() + kBreakEcho;
 }
@@ -357,7 +366,7 @@ void Checks::ended(Process& process) {
   for (const auto& [key, submission] : pending_) {
     if (key.first == process.number()) {
       world_.violation("P2: tag " + std::to_string(key.second) + " of process " +
-                       std::to_string(process.number()) + " had no event before SHUTDOWN");
+                       std::to_string(process.number()) + " had no event before END");
       return;
     }
   }

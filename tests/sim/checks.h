@@ -42,6 +42,8 @@ class Checks {
   void on_event(Process& process, const Event& event);
   // The application gave a hold back, or let it go.
   void given_up(Process& process, std::int64_t hold);
+  // It has shut down: whoever holds something was told that it is lost.
+  void must_be_lost(const Process& process, std::int64_t hold);
   // A name was broken: for a while two may believe that they hold it.
   void broken(const std::string& name);
   // A process's command has run on the server.

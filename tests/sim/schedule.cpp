@@ -593,10 +593,11 @@ class Schedule {
     rounds_.on_event(process, event);
     writes_.on_event(process, event);
     limits_.on_event(process, event);
-    if (plan_.steady && (event.kind == BELAY_EVENT_LOST || event.kind == BELAY_EVENT_AT_RISK)) {
+    if (plan_.steady && event.status.reason != BELAY_REASON_CLOSED &&
+        (event.kind == BELAY_EVENT_LOST || event.kind == BELAY_EVENT_AT_RISK)) {
       lost_in_calm(process, event);
     }
-    if (event.kind == BELAY_EVENT_SHUTDOWN) {
+    if (event.kind == BELAY_EVENT_END) {
       world_.at(world_.now(), [this, &process] {
         process.crash();
         checks_.ended(process);
@@ -854,14 +855,15 @@ class Schedule {
 
   void shut_down(Process& process) {
     world_.trace("process " + std::to_string(process.number()) + " shuts down");
+    process.call([](Engine& engine, Micros now) { static_cast<void>(engine.shutdown(now)); });
     for (const auto& user : users_) {
       if (user->process == &process) {
         for (const std::int64_t hold : std::exchange(user->holds, {})) {
+          checks_.must_be_lost(process, hold);
           checks_.given_up(process, hold);
         }
       }
     }
-    process.call([](Engine& engine, Micros now) { static_cast<void>(engine.shutdown(now)); });
     add_process(0);
   }
 

@@ -104,11 +104,11 @@ TEST_F(Holds, AFixedLeaseRecoversWhenItIsConfirmed) {
   pass(120 * kMillisecond);
   ASSERT_EQ(events_.events.size(), 2U);
   EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_AT_RISK);
-  EXPECT_EQ(engine_.look(hold, now_).state, BELAY_AT_RISK);
+  EXPECT_EQ(engine_.look(hold, now_).state, BELAY_HOLD_AT_RISK);
   renewed();
   ASSERT_EQ(events_.events.size(), 3U);
   EXPECT_EQ(events_.events[2].kind, BELAY_EVENT_RECOVERED);
-  EXPECT_EQ(engine_.look(hold, now_).state, BELAY_HELD);
+  EXPECT_EQ(engine_.look(hold, now_).state, BELAY_HOLD_HELD);
 }
 
 // Also where it ends soon: nothing is to be renewed.
@@ -143,7 +143,7 @@ TEST_F(Holds, AMaxHoldThatWasReachedStaysAtRisk) {
   answer("+OK\r\n:1\r\n");
   renewed();
   EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_VERIFIED);
-  EXPECT_EQ(engine_.look(events_.events[0].hold, now_).state, BELAY_AT_RISK);
+  EXPECT_EQ(engine_.look(events_.events[0].hold, now_).state, BELAY_HOLD_AT_RISK);
 }
 
 // It may arrive at the end of the request timeout, and last from then on.
@@ -228,7 +228,7 @@ TEST_F(Holds, AFreedClientReleasesNothingThatWasAbandonedOnce) {
   scripts();
   ASSERT_TRUE(engine_.shutdown(now_).ok());
   EXPECT_EQ(scripts(), 0);
-  EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_SHUTDOWN);
+  EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_END);
 }
 
 // The server has answered: it is no longer the request timeout that counts.
@@ -293,7 +293,7 @@ TEST_F(Holds, AWaiterWhoseClientEndsLeavesWhatItWasToldToLookAfterAtOnce) {
   pass(0);
   EXPECT_EQ(scripts(), 1);
   not_ours();
-  EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_SHUTDOWN);
+  EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_END);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ void Guard::run() {
     }
     check_deadline();
     stop_with_child();
-    poll_for({belay_client_fd(client_), signals_.fd()}, timeout_ms());
+    poll_for({static_cast<int>(belay_client_fd(client_)), signals_.fd()}, timeout_ms());
   }
   if (intervened() && child_.own_group()) {
     kill_those_left_behind();

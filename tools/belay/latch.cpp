@@ -34,7 +34,7 @@ Answer ask(belay_client* client, const LatchOptions& options) {
   } else {
     const Request request(belay_request_new(BELAY_LATCH));
     belay_request_add_name(request.get(), name, size);
-    value = belay_acquire(client, request.get(), options.wait_ms, &why);
+    value = belay_acquire(client, request.get(), 0, options.wait_ms, &why);
   }
   return {value, Event(why)};
 }

@@ -31,7 +31,7 @@ Member read_member(const belay_event* event, std::int32_t index) {
 
 Members read_members(const belay_event* event) {
   Members members;
-  for (std::int32_t i = 0; i < belay_event_member_count(event); i++) {
+  for (std::int32_t i = 0; i < belay_event_int(event, BELAY_FIELD_MEMBERS); i++) {
     const std::int64_t role = belay_event_member_int(event, i, BELAY_MEMBER_ROLE);
     if (role == BELAY_ROLE_HOLDER && !members.holder) {
       members.holder = read_member(event, i);
@@ -42,15 +42,15 @@ Members read_members(const belay_event* event) {
     }
   }
   const auto holders = static_cast<std::int64_t>(members.beside.size() + (members.holder ? 1 : 0));
-  members.waiters_total = belay_event_member_total(event) - holders;
-  if (belay_event_int(event, BELAY_EVENT_GENERATION) != 0) {
-    members.to_go = belay_event_int(event, BELAY_EVENT_COUNT);
+  members.waiters_total = belay_event_int(event, BELAY_FIELD_TOTAL) - holders;
+  if (belay_event_int(event, BELAY_FIELD_GENERATION) != 0) {
+    members.to_go = belay_event_int(event, BELAY_FIELD_COUNT);
   }
   return members;
 }
 
 std::vector<std::string> read_names(const belay_event* event) {
-  const std::int32_t count = belay_event_member_count(event);
+  const auto count = static_cast<std::int32_t>(belay_event_int(event, BELAY_FIELD_MEMBERS));
   std::vector<std::string> names;
   names.reserve(static_cast<std::size_t>(count));
   for (std::int32_t i = 0; i < count; i++) {

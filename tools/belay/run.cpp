@@ -60,9 +60,8 @@ std::vector<std::string> child_environment(const std::vector<std::string>& names
 // Releases the hold. The exit code is the command's unless the lock was lost.
 int release(belay_client* client, std::int64_t hold, const RunOptions& options, bool intervened,
             int exit_code) {
-  belay_event* details = nullptr;
-  const std::int32_t status = belay_release_why(client, hold, &details);
-  const Event why(details);
+  const Event why(belay_release_within(client, hold, hold, -1));
+  const std::int32_t status = belay_event_status(why.get());
   if (intervened) {
     return kExitLost;
   }

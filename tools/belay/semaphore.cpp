@@ -28,7 +28,7 @@ int show_limit(belay_client* client, const SemaphoreOptions& options) {
   if (available < 0) {
     return fail(static_cast<std::int32_t>(-available), event.get());
   }
-  const std::int64_t limit = belay_event_int(event.get(), BELAY_EVENT_LIMIT);
+  const std::int64_t limit = belay_event_int(event.get(), BELAY_FIELD_LIMIT);
   if (options.json) {
     return print(semaphore_json(options.name, available, limit) + "\n", kExitOk);
   }

@@ -95,7 +95,7 @@ int list(const ShowOptions& options) {
   }
   belay_event* result = nullptr;
   const std::int32_t status =
-      belay_list(client.get(), options.name.c_str(), options.limit, &result);
+      belay_list(client.get(), options.name.c_str(), -1, options.limit, &result);
   const Event event(result);
   if (status != BELAY_OK) {
     return fail(status, event.get());
@@ -104,8 +104,8 @@ int list(const ShowOptions& options) {
   const std::string text =
       options.json ? in_use_json_lines(in_use.entries) : in_use_table(in_use.entries);
   const int exit_code = print(text, in_use.exit_code);
-  const std::int64_t total = belay_event_member_total(event.get());
-  if (total > belay_event_member_count(event.get())) {
+  const std::int64_t total = belay_event_int(event.get(), BELAY_FIELD_TOTAL);
+  if (total > belay_event_int(event.get(), BELAY_FIELD_MEMBERS)) {
     complain("only " + std::to_string(options.limit) + " names of at least " +
              std::to_string(total) + " are shown; --limit shows more");
   }

@@ -95,7 +95,7 @@ void Top::wait() const {
   const int keys_fd = screen_ != nullptr ? screen_->keys_fd() : -1;
   const std::int64_t until_next_ms = std::max<std::int64_t>(0, next_ms_ - now_ms());
   const std::int64_t idle_ms = looking_ ? -1 : until_next_ms;
-  poll_for({belay_client_fd(client_), signal_fd, keys_fd}, ending_ ? 0 : idle_ms);
+  poll_for({static_cast<int>(belay_client_fd(client_)), signal_fd, keys_fd}, ending_ ? 0 : idle_ms);
 }
 
 void Top::take_input() {
@@ -180,9 +180,9 @@ void Top::begin_look() {
   looking_ = true;
   began_ms_ = now_ms();
   const std::int32_t status =
-      belay_submit_list(client_, kListTag, options_.pattern.c_str(), kMostListed);
+      belay_submit_list(client_, kListTag, options_.pattern.c_str(), -1, kMostListed);
   if (status != BELAY_OK) {
-    fail_look(status, printable(belay_last_error()));
+    fail_look(status, belay_status_name(status));
   }
 }
 
@@ -193,7 +193,7 @@ void Top::on_listed(const belay_event* event) {
     return;
   }
   names_ = read_names(event);
-  names_total_ = belay_event_member_total(event);
+  names_total_ = belay_event_int(event, BELAY_FIELD_TOTAL);
   inspector_.emplace(client_, history_.choose(names_, static_cast<std::size_t>(options_.limit)));
   inspector_->submit();
 }

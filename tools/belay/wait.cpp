@@ -86,10 +86,10 @@ Wait::Wait(belay_client* client, const Signals& signals, const RunOptions& optio
 Grant Wait::run() {
   done_ = !submit();
   if (!done_ && options_.wait_ms < 0) {
-    belay_submit_ping(client_, kPingTag);
+    [[maybe_unused]] const std::int32_t pinged = belay_submit_ping(client_, kPingTag);
   }
   while (!done_) {
-    poll_for({belay_client_fd(client_), signals_.fd()}, timeout_ms());
+    poll_for({static_cast<int>(belay_client_fd(client_)), signals_.fd()}, timeout_ms());
     while (const auto signal = signals_.next()) {
       on_signal(signal->number);
     }
@@ -108,7 +108,7 @@ bool Wait::submit() {
   const std::int64_t waited_ms = now_ms() - started_ms_;
   const std::int64_t wait_ms =
       options_.wait_ms < 0 ? -1 : std::max<std::int64_t>(0, options_.wait_ms - waited_ms);
-  const std::int32_t status = belay_submit_acquire(client_, kAcquireTag, request.get(), wait_ms);
+  const std::int32_t status = belay_submit_acquire(client_, kAcquireTag, request.get(), 0, wait_ms);
   if (status != BELAY_OK) {
     const std::string error = printable(belay_request_error(request.get()));
     complain(error.empty() ? belay_status_name(status) : error);

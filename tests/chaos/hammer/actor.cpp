@@ -23,24 +23,23 @@ void sleep_us(std::int64_t us) {
   std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
-Call acquire_call(belay_request* request, std::int64_t wait_ms) {
+Call acquire_call(belay_request* request, std::int64_t owner, std::int64_t wait_ms) {
   return {"acquire",
           [=](belay_client* client, belay_event** why) {
-            return belay_acquire(client, request, wait_ms, why);
+            return belay_acquire(client, request, owner, wait_ms, why);
           },
           [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_acquire(client, tag, request, wait_ms);
+            return belay_submit_acquire(client, tag, request, owner, wait_ms);
           },
           true};
 }
 
 Call release_call(std::int64_t hold) {
-  return {
-      "release",
-      [=](belay_client* client, belay_event** why) { return belay_release_why(client, hold, why); },
-      [=](belay_client* client, std::int64_t tag) {
-        return belay_submit_release(client, tag, hold);
-      }};
+  return {"release",
+          [=](belay_client* client, belay_event** why) { return release_now(client, hold, why); },
+          [=](belay_client* client, std::int64_t tag) {
+            return belay_submit_release(client, tag, hold);
+          }};
 }
 
 Call verify_call(std::int64_t hold) {
@@ -103,12 +102,13 @@ Call inspect_call(const std::string& name) {
 }
 
 Call list_call() {
-  return {
-      "list",
-      [=](belay_client* client, belay_event** why) { return belay_list(client, "*", 100, why); },
-      [=](belay_client* client, std::int64_t tag) {
-        return belay_submit_list(client, tag, "*", 100);
-      }};
+  return {"list",
+          [=](belay_client* client, belay_event** why) {
+            return belay_list(client, "*", -1, 100, why);
+          },
+          [=](belay_client* client, std::int64_t tag) {
+            return belay_submit_list(client, tag, "*", -1, 100);
+          }};
 }
 
 Call available_call(const std::string& name) {
@@ -271,14 +271,13 @@ bool Actor::acquire(Random& random, Ask& ask) {
   } else if (ask.held.groups[0].size() > 1) {
     belay_request_set_identity(request.get(), ask.held.groups[0].c_str(), -1);
   }
-  belay_request_set_owner(request.get(), ask.held.owner);
   belay_request_set_lease_ms(request.get(), ask.lease_ms);
   belay_request_set_lock_delay_ms(request.get(), ask.delay_ms);
   belay_request_set_notify(request.get(), 1);
   ask.held.life = life_.get();
   ask.held.breaks = witness_.breaks_of(ask.held.names);
   ask.held.called_at = now_ms();
-  const Call call = acquire_call(request.get(), ask.wait_ms);
+  const Call call = acquire_call(request.get(), ask.held.owner, ask.wait_ms);
   const Outcome outcome = run(random, call, ask.cancels ? random.below(30) : -1);
   report_.count(outcome.gone ? "gone" : belay_status_name(outcome.status));
   if (outcome.gone || outcome.status != BELAY_OK) {
@@ -440,7 +439,7 @@ void Actor::await_latch(Random& random) {
   belay_request_add_name(request.get(), kLatch.c_str(), -1);
   const std::int64_t wait_ms = random.one_in(4) ? 0 : 1 + random.below(300);
   const bool cancels = random.one_in(4);
-  const Call call = acquire_call(request.get(), wait_ms);
+  const Call call = acquire_call(request.get(), 0, wait_ms);
   const Outcome outcome = run(random, call, cancels ? random.below(30) : -1);
   expect(call, outcome,
          {BELAY_OK, BELAY_NOT_FOUND, wait_ms == 0 ? BELAY_BUSY : BELAY_TIMEOUT,

@@ -20,8 +20,8 @@ Outcome outcome_of(std::int32_t status, const belay_event* event) {
   for (std::int32_t i = 0; belay_event_fence(event, i) > 0; ++i) {
     outcome.fences.push_back(belay_event_fence(event, i));
   }
-  outcome.permits = belay_event_permits(event);
-  outcome.generation = belay_event_int(event, BELAY_EVENT_GENERATION);
+  outcome.permits = belay_event_int(event, BELAY_FIELD_PERMITS);
+  outcome.generation = belay_event_int(event, BELAY_FIELD_GENERATION);
   outcome.message = belay_event_message(event);
   return outcome;
 }
@@ -46,6 +46,12 @@ belay_client* make_client(const std::string& url, std::int64_t watchdog_lease_ms
 }
 
 }  // namespace
+
+std::int64_t release_now(belay_client* client, std::int64_t hold, belay_event** why) {
+  static std::atomic<std::int64_t> last_tag{std::int64_t{1} << 50};
+  *why = belay_release_within(client, ++last_tag, hold, -1);
+  return belay_event_status(*why);
+}
 
 Life::Life(const std::string& url, std::int64_t watchdog_lease_ms, Report& report, OnLost on_lost)
     : report_(report),
@@ -92,7 +98,7 @@ Outcome Life::submit(const Call& call, std::int64_t cancel_ms) {
       pendings_.erase(tag);
       Outcome outcome;
       outcome.status = status;
-      outcome.message = belay_last_error();
+      outcome.message = belay_status_name(status);
       return outcome;
     }
   }
@@ -179,7 +185,7 @@ void Life::pump() {
       event = goes_on ? belay_next(handle_, kPumpMs) : nullptr;
     }
     if (event != nullptr) {
-      goes_on = belay_event_kind(event) != BELAY_EVENT_SHUTDOWN;
+      goes_on = belay_event_kind(event) != BELAY_EVENT_END;
       take(event);
       belay_event_free(event);
     }

@@ -39,6 +39,9 @@ struct Call {
   bool values = false;
 };
 
+// A blocking release with its details.
+std::int64_t release_now(belay_client* client, std::int64_t hold, belay_event** why);
+
 class Life {
  public:
   using OnLost = std::function<void(Life&, std::int64_t hold, const std::string& why)>;

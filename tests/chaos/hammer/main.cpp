@@ -60,14 +60,14 @@ void check_leftovers(const std::string& url, test::Redis& server, Report& report
                       if (name == kMoving) {
                         belay_semaphore_set_limit(client, name.c_str(), -1, limit, nullptr);
                       }
-                      return belay_acquire(client, request, 30000 * scale(), why);
+                      return belay_acquire(client, request, 0, 30000 * scale(), why);
                     },
                     nullptr, true});
     if (outcome.status != BELAY_OK) {
       report.violation("at the end", "'" + name + "' " + belay_status_name(outcome.status));
     }
     static_cast<void>(life.block({"last", [&](belay_client* client, belay_event** why) {
-                                    return belay_release_why(client, outcome.hold, why);
+                                    return release_now(client, outcome.hold, why);
                                   }}));
     belay_request_free(request);
   };

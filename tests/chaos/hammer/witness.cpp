@@ -194,7 +194,8 @@ void Witness::check_loss(const Held& held, const std::string& why) {
   const std::int64_t stall = stalls_.longest_since(held.called_at);
   const bool early = now - held.called_at < kGrantLeases;
   const bool stalled = early ? stall >= kShortStall : stall >= kLongStall;
-  if (held.broken || over) {
+  const bool ended = held.life->closing() && why.ends_with("the client was shut down");
+  if (held.broken || over || ended) {
     return;
   }
   report_.count(stalled ? "lost_to_stalls" : "lost_for_nothing");

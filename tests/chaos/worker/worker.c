@@ -111,8 +111,8 @@ static void record_acquired(int actor, int64_t tag, int64_t status, const belay_
                        fence);
     }
   }
-  const int64_t permits = hold > 0 ? belay_event_permits(event) : 0;
-  const int64_t in_doubt = event == NULL ? 0 : belay_event_in_doubt_ms(event);
+  const int64_t permits = hold > 0 ? belay_event_int(event, BELAY_FIELD_PERMITS) : 0;
+  const int64_t in_doubt = event == NULL ? 0 : belay_event_int(event, BELAY_FIELD_IN_DOUBT_MS);
   record(now_ns(), actor,
          "return acquire id=%" PRId64 " status=%s hold=%" PRId64 " fence=%s permits=%" PRId64
          " in_doubt=%" PRId64 " said=%s",
@@ -131,7 +131,7 @@ static int64_t await_answer(Actor* actor, int64_t tag) {
 }
 
 static int64_t submit(Actor* actor, int64_t tag, belay_request* request, const Ask* ask) {
-  const int32_t status = belay_submit_acquire(client, tag, request, ask->wait_ms);
+  const int32_t status = belay_submit_acquire(client, tag, request, ask->owner, ask->wait_ms);
   if (status != BELAY_OK) {
     record_acquired(actor->number, tag, status, NULL);
     return 0;
@@ -161,7 +161,6 @@ static belay_request* request_of(const Ask* ask) {
   } else if (strcmp(ask->group, kReaders) != 0 && ask->group[0] != '\0') {
     belay_request_set_identity(request, ask->group, -1);
   }
-  belay_request_set_owner(request, ask->owner);
   belay_request_set_lease_ms(request, ask->lease_ms);
   belay_request_set_lock_delay_ms(request, number_of("careless") != 0 ? 0 : number_of("delay"));
   belay_request_set_notify(request, 1);
@@ -183,7 +182,7 @@ static int64_t acquire(Actor* actor, const Ask* ask) {
     hold = submit(actor, tag, request, ask);
   } else {
     belay_event* why = NULL;
-    hold = belay_acquire(client, request, ask->wait_ms, &why);
+    hold = belay_acquire(client, request, ask->owner, ask->wait_ms, &why);
     record_acquired(actor->number, tag, hold > 0 ? BELAY_OK : -hold, why);
     belay_event_free(why);
   }
@@ -198,7 +197,7 @@ static int64_t acquire(Actor* actor, const Ask* ask) {
 static bool sample(Actor* actor, int64_t hold) {
   const int64_t at = now_ns();
   const int64_t remaining = belay_hold_remaining_ms(client, hold);
-  const int32_t state = belay_hold_state(client, hold);
+  const int state = (int)belay_hold_state(client, hold);
   record(at, actor->number, "sample hold id=%" PRId64 " remaining=%" PRId64 " state=%d", hold,
          remaining, state);
   return state != BELAY_HOLD_LOST;
@@ -225,12 +224,12 @@ static void write_once(Actor* actor, const Ask* ask, int64_t hold) {
 
 static void release(Actor* actor, int64_t hold) {
   record(now_ns(), actor->number, "call release id=%" PRId64, hold);
-  belay_event* why = NULL;
-  const int32_t status = belay_release_why(client, hold, &why);
+  belay_event* why = belay_release_within(client, new_tag(actor), hold, -1);
+  const int32_t status = belay_event_status(why);
   record(now_ns(), actor->number,
          "return release id=%" PRId64 " status=%s in_doubt=%" PRId64 " said=%s", hold,
-         belay_status_name(status), why == NULL ? 0 : belay_event_in_doubt_ms(why),
-         why == NULL ? "" : belay_event_message(why));
+         belay_status_name(status), belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS),
+         belay_event_message(why));
   belay_event_free(why);
 }
 
@@ -245,7 +244,8 @@ static void downgrade(Actor* actor, int64_t hold) {
   if (says) {
     record(now_ns(), actor->number,
            "return downgrade id=%" PRId64 " status=%s in_doubt=%" PRId64 " said=%s", hold,
-           belay_status_name(status), why == NULL ? 0 : belay_event_in_doubt_ms(why),
+           belay_status_name(status),
+           why == NULL ? 0 : belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS),
            why == NULL ? "" : belay_event_message(why));
   }
   belay_event_free(why);
@@ -313,9 +313,9 @@ static void record_told(int actor, const char* what, int64_t tag, int64_t status
          "return %s id=%" PRId64 " status=%s generation=%" PRId64 " left=%" PRId64
          " in_doubt=%" PRId64 " said=%s",
          what, tag, belay_status_name((int32_t)status),
-         event == NULL ? 0 : belay_event_int(event, BELAY_EVENT_GENERATION),
-         event == NULL ? 0 : belay_event_int(event, BELAY_EVENT_COUNT),
-         event == NULL ? 0 : belay_event_in_doubt_ms(event),
+         event == NULL ? 0 : belay_event_int(event, BELAY_FIELD_GENERATION),
+         event == NULL ? 0 : belay_event_int(event, BELAY_FIELD_COUNT),
+         event == NULL ? 0 : belay_event_int(event, BELAY_FIELD_IN_DOUBT_MS),
          event == NULL ? "" : belay_event_message(event));
 }
 
@@ -372,7 +372,7 @@ static void await_latch(Actor* actor, int64_t wait_ms) {
   pthread_mutex_unlock(&answers);
   record(now_ns(), actor->number, "call await id=%" PRId64 " name=%s wait=%" PRId64, tag, kLatch,
          wait_ms);
-  const int32_t status = belay_submit_acquire(client, tag, request, wait_ms);
+  const int32_t status = belay_submit_acquire(client, tag, request, 0, wait_ms);
   if (status != BELAY_OK) {
     stop_awaiting(actor, status, NULL);
   }
@@ -432,8 +432,8 @@ static void change_limit(Actor* actor, int64_t limit) {
     record(now_ns(), actor->number,
            "return limit id=%" PRId64 " status=%s limit=%" PRId64 " in_doubt=%" PRId64 " said=%s",
            tag, belay_status_name(status),
-           why == NULL ? 0 : belay_event_int(why, BELAY_EVENT_LIMIT),
-           why == NULL ? 0 : belay_event_in_doubt_ms(why),
+           why == NULL ? 0 : belay_event_int(why, BELAY_FIELD_LIMIT),
+           why == NULL ? 0 : belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS),
            why == NULL ? "" : belay_event_message(why));
   }
   belay_event_free(why);
@@ -544,9 +544,6 @@ static void* take_events(void* nothing) {
   (void)nothing;
   for (;;) {
     belay_event* event = belay_next(client, -1);
-    if (event == NULL) {
-      return NULL;
-    }
     static const char* const kNews[] = {"LOST", "AT_RISK", "RECOVERED"};
     const int32_t kind = belay_event_kind(event);
     if (kind == BELAY_EVENT_ACQUIRED) {
@@ -554,11 +551,14 @@ static void* take_events(void* nothing) {
     } else if (kind >= BELAY_EVENT_LOST && kind <= BELAY_EVENT_RECOVERED) {
       record(now_ns(), 0, "told hold id=%" PRId64 " news=%s remaining=%" PRId64 " said=%s",
              belay_event_hold(event), kNews[kind - BELAY_EVENT_LOST],
-             belay_event_remaining_ms(event), belay_event_message(event));
+             belay_event_int(event, BELAY_FIELD_REMAINING_MS), belay_event_message(event));
     } else {
       record(now_ns(), 0, "told client id=0 news=%d", kind);
     }
     belay_event_free(event);
+    if (kind == BELAY_EVENT_END) {
+      return NULL;
+    }
   }
 }
 
