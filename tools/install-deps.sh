@@ -14,7 +14,7 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 packages=(
   g++ cmake ninja-build pkg-config git ca-certificates python3 python3-pip
   libuv1-dev libcli11-dev libgtest-dev libbenchmark-dev lua5.1 liblua5.1-0-dev
-  lua-check clang libclang-rt-dev clang-tidy clang-format shellcheck abigail-tools valgrind
+  lua-check clang libclang-rt-dev clang-tidy clang-format shellcheck abigail-tools valgrind swig
   redis-server redis-sentinel libsqlite3-dev postgresql python3-psycopg2
 )
 services=(redis-server redis-sentinel valkey-server valkey-sentinel postgresql)
