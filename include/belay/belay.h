@@ -119,6 +119,13 @@ BELAY_API int32_t belay_status_class(int64_t status);
 BELAY_API const char* belay_status_name(int64_t status);
 /* The version of the library, "major.minor.patch". */
 BELAY_API const char* belay_version(void);
+/* The number of this binary interface. It grows, and the library's file name with it, when programs must be
+ * compiled anew: a function, a number or a rule of this file has changed or gone. What is added does not
+ * change it. */
+#define BELAY_ABI 1
+/* The BELAY_ABI that the library was built with. A program that loads the library by dlopen compares it with
+ * its own (belay/dl.h). */
+BELAY_API int32_t belay_abi(void);
 
 /* ---- Options ------------------------------------------------------------------------------------------- */
 

@@ -66,6 +66,10 @@ const char* belay_version(void) {
   return BELAY_VERSION;
 }
 
+int32_t belay_abi(void) {
+  return BELAY_ABI;
+}
+
 namespace belay {
 
 Result<std::string_view> checked_bytes(const std::string& what, const char* bytes,

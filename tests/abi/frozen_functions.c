@@ -7,6 +7,7 @@
 int32_t belay_status_class(int64_t status);
 const char* belay_status_name(int64_t status);
 const char* belay_version(void);
+int32_t belay_abi(void);
 belay_options* belay_options_new(void);
 void belay_options_free(belay_options* options);
 const char* belay_options_error(const belay_options* options);
