@@ -1,7 +1,8 @@
 # libuv and hiredis within libbelay.so, where exports.map hides them: a host that exports functions of these names, as node does, or has
 # another hiredis within, would put its own in front of ours. Sets archives to what is to be linked: the libraries as ever, with a
-# word, where there are no archives or they cannot be linked so.
+# word, where there are no archives or they cannot be linked so; and own_archives to those that libbelay.a contains, if any.
 set(archives PkgConfig::HIREDIS PkgConfig::LIBUV)
+set(own_archives "")
 set(archive_sources "")
 set(private_requires "hiredis >= 1.0.1, libuv >= 1.40")
 find_library(LIBUV_ARCHIVE NAMES libuv_a.a libuv.a HINTS ${LIBUV_LIBRARY_DIRS})
@@ -16,7 +17,8 @@ if(LIBUV_ARCHIVE AND HIREDIS_ARCHIVE AND CMAKE_OBJCOPY)
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/exports.map -Wl,--no-undefined -lpthread -ldl -lrt
     RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
   if(failed EQUAL 0)
-    set(archives ${own_libuv} ${HIREDIS_ARCHIVE} ${CMAKE_DL_LIBS})
+    set(own_archives ${own_libuv} ${HIREDIS_ARCHIVE})
+    set(archives ${own_archives} ${CMAKE_DL_LIBS})
     set(archive_sources ${data})
     set(private_requires "")
   endif()

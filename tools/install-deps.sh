@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs everything that Belay needs to be built, tested and checked, with apt.
+# Installs everything that Belay needs to be built, tested and checked, with apt; `tools/install-deps.sh library` only what the library and the
+# command need.
 # Tried on Debian 12 and 13; newer Debian and Ubuntu are let through untried, other systems are not.
 #
 # Run it as root or as a user with sudo. A run with nothing to do is quick and changes nothing.
@@ -17,6 +18,11 @@ packages=(
   lua-check clang libclang-rt-dev clang-tidy clang-format shellcheck abigail-tools valgrind swig
   redis-server redis-sentinel libsqlite3-dev postgresql python3-psycopg2
 )
+all=true
+if [[ "${1:-}" == library ]]; then
+  all=false
+  packages=(g++ cmake ninja-build pkg-config libuv1-dev libcli11-dev)
+fi
 services=(redis-server redis-sentinel valkey-server valkey-sentinel postgresql)
 hiredis_minimum=1.0.1 # 1.0.0 overflows on a large array (CVE-2021-32765)
 oldest_redis=/usr/local/bin/redis-server-6.2
@@ -37,7 +43,7 @@ supported() {
   esac
 }
 
-has_oldest_redis() { [[ -x $oldest_redis || $(uname -m) != x86_64 ]]; }
+has_oldest_redis() { ! $all || [[ -x $oldest_redis || $(uname -m) != x86_64 ]]; }
 
 has_hiredis() { pkg-config --exists "hiredis >= $hiredis_minimum" hiredis_ssl 2>/dev/null; }
 
@@ -49,6 +55,7 @@ missing_packages() {
     sed -n 's/^installed //p' | sort) || true
   comm -23 <(printf '%s\n' "${packages[@]}" | sort) <(printf '%s\n' "$installed")
   has_hiredis || echo libhiredis-dev
+  $all || return 0
   command -v go >/dev/null || echo golang-go
   command -v valkey-server >/dev/null || echo valkey-server
   command -v valkey-sentinel >/dev/null || echo valkey-sentinel
@@ -180,7 +187,7 @@ if ((${#missing[@]} == 0)) && has_oldest_redis; then
 fi
 if ((EUID != 0)); then
   command -v sudo >/dev/null || die "run this as root (there is no sudo): missing: ${missing[*]:-Redis 6.2}"
-  exec sudo -- bash "$(realpath "${BASH_SOURCE[0]}")"
+  exec sudo -- bash "$(realpath "${BASH_SOURCE[0]}")" "$@"
 fi
 
 current="start" policy=""
