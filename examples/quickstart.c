@@ -1,10 +1,9 @@
-/* Take a lock, do something that nobody else may do meanwhile, give it back. Server: BELAY_URL,
- * else localhost. */
+/* Takes a lock, does what nobody else may do meanwhile, and releases the lock. */
 #include <belay/belay.h>
 #include <stdio.h>
 
 int main(void) {
-  belay_options* options = belay_options_new();
+  belay_options* options = belay_options_new(); /* server: BELAY_URL, else localhost */
   belay_client* client = belay_client_new(options);
   if (client == NULL) {
     fprintf(stderr, "%s\n", belay_options_error(options));
@@ -12,16 +11,19 @@ int main(void) {
   }
   belay_options_free(options);
 
-  belay_event* why = NULL;
-  int64_t hold = belay_lock(client, "orders:42", -1, 5000, &why);
-  if (hold > 0) {
-    printf("charging order 42 under fence %lld\n", (long long)belay_hold_fence(client, hold, 0));
-    belay_release(client, hold);
+  belay_event* event = NULL;
+  int64_t hold = belay_lock(client, "orders:42", -1, 5000, &event); /* wait 5 s at most */
+  int result = 1;
+  if (hold < 0) {
+    fprintf(stderr, "no lock: %s: %s\n", belay_status_name(hold), belay_event_message(event));
   } else {
-    fprintf(stderr, "not locked: %s %s\n", belay_status_name((int32_t)-hold),
-            belay_event_message(why));
+    printf("charging order 42 under fence %lld\n", (long long)belay_event_fence(event, 0));
+    result = belay_release(client, hold) == BELAY_LOST;
+    if (result != 0) {
+      fprintf(stderr, "the lock was lost: another process may have charged, too\n");
+    }
   }
-  belay_event_free(why);
+  belay_event_free(event);
   belay_client_free(client);
-  return hold > 0 ? 0 : 1;
+  return result;
 }

@@ -1,6 +1,5 @@
 /* A semaphore: at most eight units of something on all hosts together, two of them for us. Start it
- * several times: the fifth waits for the first. Server: BELAY_URL, else localhost. Usage: semaphore
- * [SECONDS to work, default 10]. */
+ * several times: the fifth waits for the first. Usage: semaphore [SECONDS to work] */
 #include <belay/belay.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,20 +17,24 @@ int main(int argc, char** argv) {
 
   belay_request* request = belay_request_new(BELAY_SEMAPHORE);
   belay_request_add_name(request, "gpu", -1);
-  belay_request_set_permits(request, 2, 8); /* whoever comes first sets the limit */
-  belay_event* why = NULL;
-  const int64_t hold = belay_acquire(client, request, 0, -1, &why);
-  if (hold > 0) {
-    printf("working with %lld of 8 units\n", (long long)belay_event_int(why, BELAY_FIELD_PERMITS));
+  belay_request_set_permits(request, 2, 8); /* the first to come sets the limit */
+  belay_event* event = NULL;
+  int64_t hold = belay_acquire(client, request, 0, -1, &event);
+  int result = 1;
+  if (hold < 0) {
+    fprintf(stderr, "no units: %s: %s\n", belay_status_name(hold), belay_event_message(event));
+  } else {
+    printf("working with %lld of 8 units\n",
+           (long long)belay_event_int(event, BELAY_FIELD_PERMITS));
     fflush(stdout);
     sleep(seconds);
-    belay_release(client, hold);
-  } else {
-    fprintf(stderr, "no units: %s %s\n", belay_status_name((int32_t)-hold),
-            belay_event_message(why));
+    result = belay_release(client, hold) == BELAY_LOST;
+    if (result != 0) {
+      fprintf(stderr, "the units were lost: others may have had them, too\n");
+    }
   }
-  belay_event_free(why);
+  belay_event_free(event);
   belay_request_free(request);
   belay_client_free(client);
-  return hold > 0 ? 0 : 1;
+  return result;
 }

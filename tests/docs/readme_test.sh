@@ -34,7 +34,9 @@ fi
 cc -std=c99 -Wall -Wextra -Werror -I"$source/include" "$here/example.c" -o "$here/example" -L"$build/lib" -lbelay -Wl,-rpath,"$build/lib"
 expect "README's example" 'order 42 is ours, fence [0-9]' "$here/example"
 expect "quickstart" 'charging order 42 under fence [0-9]' "$build/examples/example_quickstart"
+expect "several_names" 'to account:9 under fence [0-9]' "$build/examples/example_several_names"
 expect "event_loop" 'released' "$build/examples/example_event_loop"
+expect "worker_pool" '12 of 12 jobs done' "$build/examples/example_worker_pool"
 expect "leader_election" 'leading under fence [0-9]' "$build/examples/example_leader_election" 1
 expect "read_write_lock" 'reading it again under fence [0-9]' "$build/examples/example_read_write_lock"
 expect "semaphore" 'working with 2 of 8 units' "$build/examples/example_semaphore" 1
