@@ -276,6 +276,12 @@ BELAY_API BELAY_MUST_USE int64_t belay_acquire(belay_client* client, const belay
  * the request timeout or until the lease ends. Returns OK; LOST if the hold had been lost; UNAVAILABLE if no
  * answer came (the client goes on trying, and the lease's end frees the name at the latest); or UNKNOWN_HOLD. */
 BELAY_API int32_t belay_release(belay_client* client, int64_t hold);
+/* Release a hold without waiting for the server. The hold ends at once, and is unknown afterwards. The client
+ * sends the release in the background, also over a new connection, until the server has answered or the lease
+ * has ended there. No event tells whether it reached the server. This client's later acquires of the name
+ * come after the release: a waiting client goes first. Returns OK, LOST if the hold had been lost, or
+ * UNKNOWN_HOLD. */
+BELAY_API int32_t belay_release_nowait(belay_client* client, int64_t hold);
 /* Let a hold with a fixed lease last `lease_ms`, 100..86400000, from now; never shortens it. Returns OK,
  * LOST, UNAVAILABLE, UNKNOWN_HOLD, or INVALID_ARGUMENT for a hold that the client renews. */
 BELAY_API BELAY_MUST_USE int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms,

@@ -64,6 +64,7 @@ struct belay_dl {
   int64_t (*belay_lock)(belay_client* client, const char* name, int64_t name_size, int64_t wait_ms, belay_event** event);
   int64_t (*belay_acquire)(belay_client* client, const belay_request* request, int64_t owner, int64_t wait_ms, belay_event** event);
   int32_t (*belay_release)(belay_client* client, int64_t hold);
+  int32_t (*belay_release_nowait)(belay_client* client, int64_t hold);
   int32_t (*belay_extend)(belay_client* client, int64_t hold, int64_t lease_ms, belay_event** event);
   int32_t (*belay_downgrade)(belay_client* client, int64_t hold, belay_event** event);
   int32_t (*belay_verify)(belay_client* client, int64_t hold, belay_event** event);
@@ -172,6 +173,7 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
          belay_dl_find(dl, "belay_lock", &dl->belay_lock) &&
          belay_dl_find(dl, "belay_acquire", &dl->belay_acquire) &&
          belay_dl_find(dl, "belay_release", &dl->belay_release) &&
+         belay_dl_find(dl, "belay_release_nowait", &dl->belay_release_nowait) &&
          belay_dl_find(dl, "belay_extend", &dl->belay_extend) &&
          belay_dl_find(dl, "belay_downgrade", &dl->belay_downgrade) &&
          belay_dl_find(dl, "belay_verify", &dl->belay_verify) &&

@@ -34,6 +34,20 @@ belay::Result<std::vector<std::int64_t>> holds_of(belay_client* client, std::int
   return client->rep->holds_of(owner, std::string(checked.value));
 }
 
+// What ends a hold without an event.
+std::int32_t end_hold(belay_client* client, std::int64_t hold,
+                      Status (Engine::*how)(std::int64_t, belay::Micros)) {
+  if (const Status status = belay::usable(client); !status.ok()) {
+    return status.code;
+  }
+  const Client::Visit visit(*client->rep);
+  return client->rep
+      ->tell([hold, how](Engine& engine, std::int64_t, belay::Micros now) {
+        return (engine.*how)(hold, now);
+      })
+      .code;
+}
+
 std::int64_t minus(const Status& status) {
   return -std::int64_t{status.code};
 }
@@ -111,16 +125,12 @@ int64_t belay_hold_fence(belay_client* client, int64_t hold, int32_t index) {
   return listed ? fences[static_cast<std::size_t>(index)] : -BELAY_INVALID_ARGUMENT;
 }
 
+int32_t belay_release_nowait(belay_client* client, int64_t hold) {
+  return end_hold(client, hold, &Engine::release_nowait);
+}
+
 int32_t belay_hold_abandon(belay_client* client, int64_t hold) {
-  if (const Status status = belay::usable(client); !status.ok()) {
-    return status.code;
-  }
-  const Client::Visit visit(*client->rep);
-  return client->rep
-      ->tell([hold](Engine& engine, std::int64_t, belay::Micros now) {
-        return engine.abandon(hold, now);
-      })
-      .code;
+  return end_hold(client, hold, &Engine::abandon);
 }
 
 int64_t belay_owner_holds(belay_client* client, int64_t owner, const char* name,

@@ -238,6 +238,28 @@ Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
   return {};
 }
 
+Status Engine::release_nowait(std::int64_t id, Micros now) {
+  advance(now);
+  const auto found = holds_.find(id);
+  Status loss;
+  if (Bundle* bundle = held_set(id); bundle != nullptr) {
+    loss = bundle->loss;
+    give_back(*bundle, now);
+    bundles_.erase(id);
+  } else if (found == holds_.end() || found->second->set != 0) {
+    return unknown_hold(id);
+  } else {
+    const std::unique_ptr<Hold> hold = std::move(found->second);
+    holds_.erase(found);
+    loss = hold->loss;
+    if (hold->claim != nullptr) {
+      part_from(*hold, nullptr, now);
+    }
+  }
+  finish(now);
+  return loss;
+}
+
 // Takes a hold out of its claim, which goes to the next owner or back to the server. `release`,
 // unless null, completes when that is done.
 void Engine::part_from(Hold& hold, Pending* release, Micros now) {

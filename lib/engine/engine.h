@@ -55,6 +55,8 @@ class Engine final : public NodeEvents {
   // checked.
   Status acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
   Status release(std::int64_t tag, std::int64_t hold, Micros now);
+  // Without an event: OK, LOST or UNKNOWN_HOLD at once; the server is told in the background.
+  Status release_nowait(std::int64_t hold, Micros now);
   Status extend(std::int64_t tag, std::int64_t hold, Micros lease, Micros now);
   Status verify(std::int64_t tag, std::int64_t hold, Micros now);
   // `group` shares the hold's name from now on.

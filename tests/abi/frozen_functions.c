@@ -45,6 +45,7 @@ int64_t belay_lock(belay_client* client, const char* name, int64_t name_size, in
 int64_t belay_acquire(belay_client* client, const belay_request* request, int64_t owner,
                       int64_t wait_ms, belay_event** event);
 int32_t belay_release(belay_client* client, int64_t hold);
+int32_t belay_release_nowait(belay_client* client, int64_t hold);
 int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms, belay_event** event);
 int32_t belay_downgrade(belay_client* client, int64_t hold, belay_event** event);
 int32_t belay_verify(belay_client* client, int64_t hold, belay_event** event);

@@ -37,6 +37,7 @@ extern const Test await_tests[];
 extern const Test async_tests[];
 extern const Test end_tests[];
 extern const Test within_tests[];
+extern const Test nowait_tests[];
 extern const Test fault_tests[];
 extern const Test late_tests[];
 extern const Test cut_tests[];

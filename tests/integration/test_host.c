@@ -22,6 +22,7 @@ static void check_forked(belay_client* client, int64_t hold, belay_request* requ
   belay_event_free(why);
   REFUSED(BELAY_FORKED, belay_acquire(client, request, 0, 0, NULL));
   CHECK_STATUS(BELAY_FORKED, belay_release(client, hold));
+  CHECK_STATUS(BELAY_FORKED, belay_release_nowait(client, hold));
   CHECK_STATUS(BELAY_FORKED, release_why(client, hold, &why));
   belay_event_free(why);
   CHECK_STATUS(BELAY_FORKED, belay_extend(client, hold, 1000, NULL));

@@ -418,6 +418,7 @@ static void test_null_client(Server* server) {
   check_call(bad, belay_list(NULL, "*", -1, 1, &why), &why, "client");
   check_call(bad, belay_client_ping(NULL, &why), &why, "client");
   CHECK_STATUS(bad, belay_release(NULL, 1));
+  CHECK_STATUS(bad, belay_release_nowait(NULL, 1));
   CHECK_STATUS(bad, belay_submit_acquire(NULL, 1, request, 0, 0));
   CHECK_STATUS(bad, belay_submit_release(NULL, 1, 1));
   CHECK_STATUS(bad, belay_submit_extend(NULL, 1, 1, 1000));

@@ -552,6 +552,10 @@ class Schedule {
   }
 
   void release(User& user, std::int64_t hold) {
+    if (world_.chance(20) && world_.decide()) {
+      release_nowait(user, hold);
+      return;
+    }
     const std::int64_t tag = ++last_tag_;
     world_.trace("process " + std::to_string(user.process->number()) + " releases hold " +
                  std::to_string(hold));
@@ -565,6 +569,22 @@ class Schedule {
       }
       return status;
     });
+  }
+
+  // It says at once whether the hold had been lost.
+  void release_nowait(User& user, std::int64_t hold) {
+    world_.trace("process " + std::to_string(user.process->number()) + " releases hold " +
+                 std::to_string(hold) + " without waiting");
+    doubts_.leaves_something(*user.process);
+    give_up(user, [this, hold](Engine& engine, Micros now) {
+      const bool lost = engine.look(hold, now).state == BELAY_HOLD_LOST;
+      const Status status = engine.release_nowait(hold, now);
+      if (engine.release_nowait(hold, now).code != BELAY_UNKNOWN_HOLD) {
+        world_.violation("a hold was released twice");
+      }
+      return lost && status.code == BELAY_LOST ? Status() : status;
+    });
+    haunts(*user.process);
   }
 
   void give_up(User& user, const std::function<Status(Engine&, Micros)>& how) {
