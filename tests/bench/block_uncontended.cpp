@@ -27,6 +27,35 @@ Side belay_pair(Target& target, std::int64_t& count) {
           }};
 }
 
+// The release is on its way when the next pair begins.
+Side nowait_pair(Target& target, std::int64_t& count) {
+  return {"nowait", [&target, &count](double seconds) {
+            return run_alone(seconds, [&] {
+              target.release_nowait(target.lock(name_of("pair", ++count).c_str()));
+            });
+          }};
+}
+
+std::int64_t taken(belay_event* event, const char* what) {
+  expect_ok(belay_event_status(event), what);
+  const std::int64_t hold = belay_event_hold(event);
+  belay_event_free(event);
+  return hold;
+}
+
+// Submitted and waited for in one call.
+Side within_pair(Target& target, std::int64_t& count) {
+  return {"within", [&target, &count](double seconds) {
+            return run_alone(seconds, [&] {
+              Request request(name_of("pair", ++count).c_str());
+              const std::int64_t hold =
+                  taken(belay_acquire_within(target.get(), 1, request.get(), 0, -1, -1),
+                        "belay_acquire_within");
+              taken(belay_release_within(target.get(), 1, hold, -1), "belay_release_within");
+            });
+          }};
+}
+
 Side floor_pair(const char* name, Floor& floor, std::int64_t& count) {
   return {name, [&floor, &count](double seconds) {
             return run_alone(seconds, [&] {
@@ -177,14 +206,22 @@ void run_pair(const Plan& plan, Report& report) {
   Floor bare(plan.server.port(), Recipe::kBare);
   Floor fenced(plan.server.port(), Recipe::kFenced);
   std::int64_t count = 0;
-  const std::vector<Measured> measured =
-      compare(plan, {belay_pair(target, count), floor_pair("bare", bare, count),
-                     floor_pair("fenced", fenced, count)});
+  const std::vector<Measured> measured = compare(
+      plan, {belay_pair(target, count), nowait_pair(target, count), within_pair(target, count),
+             floor_pair("bare", bare, count), floor_pair("fenced", fenced, count)});
   report.sides(measured, "pair");
   const Ratio to_fenced = latency_ratio(measured, "belay", "fenced");
   report.line("p50 to bare: " + show(latency_ratio(measured, "belay", "bare")));
   report.line("p50 to fenced: " + show(to_fenced));
   report.at_most("p50, times fenced", "<= 1.25", 1.25, to_fenced.known, to_fenced.median, 2);
+  const Ratio nowait = latency_ratio(measured, "nowait", "fenced");
+  report.line("p50 without waiting for the release to fenced: " + show(nowait));
+  report.at_most("p50 without waiting, times fenced", "<= 0.80", 0.8, nowait.known, nowait.median,
+                 2);
+  const Ratio within = latency_ratio(measured, "within", "belay");
+  report.line("p50 of submissions waited for to blocking calls: " + show(within));
+  report.at_most("p50 of submissions waited for, times blocking", "<= 1.05", 1.05, within.known,
+                 within.median, 2);
 }
 
 void run_threads64(const Plan& plan, Report& report) {

@@ -12,6 +12,14 @@ namespace {
 
 std::atomic<std::int64_t> lost_holds{0};
 
+void note_released(std::int32_t status, const char* what) {
+  if (status == BELAY_LOST) {
+    lost_holds.fetch_add(1);
+  } else {
+    expect_ok(status, what);
+  }
+}
+
 }  // namespace
 
 void expect_ok(std::int32_t status, const char* what) {
@@ -58,12 +66,11 @@ std::int64_t Target::acquire(Request& request) {
 }
 
 void Target::release(std::int64_t hold) {
-  const std::int32_t status = belay_release(client_, hold);
-  if (status == BELAY_LOST) {
-    lost_holds.fetch_add(1);
-  } else {
-    expect_ok(status, "belay_release");
-  }
+  note_released(belay_release(client_, hold), "belay_release");
+}
+
+void Target::release_nowait(std::int64_t hold) {
+  note_released(belay_release_nowait(client_, hold), "belay_release_nowait");
 }
 
 std::int64_t Target::lost() {

@@ -39,6 +39,7 @@ class Target {
   // A hold that was lost is counted: a machine that stands still for as long as a grant lasts loses
   // one.
   void release(std::int64_t hold);
+  void release_nowait(std::int64_t hold);
   // Of all targets of this process.
   static std::int64_t lost();
 
