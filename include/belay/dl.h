@@ -48,6 +48,7 @@ struct belay_dl {
   void (*belay_client_free)(belay_client* client);
   int32_t (*belay_client_shutdown)(belay_client* client);
   int64_t (*belay_client_fd)(belay_client* client);
+  int32_t (*belay_client_set_wakeup)(belay_client* client, int32_t fd);
   const char* (*belay_client_id)(const belay_client* client);
   int32_t (*belay_client_ping)(belay_client* client, belay_event** event);
   belay_request* (*belay_request_new)(int32_t primitive);
@@ -157,6 +158,7 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
          belay_dl_find(dl, "belay_client_free", &dl->belay_client_free) &&
          belay_dl_find(dl, "belay_client_shutdown", &dl->belay_client_shutdown) &&
          belay_dl_find(dl, "belay_client_fd", &dl->belay_client_fd) &&
+         belay_dl_find(dl, "belay_client_set_wakeup", &dl->belay_client_set_wakeup) &&
          belay_dl_find(dl, "belay_client_id", &dl->belay_client_id) &&
          belay_dl_find(dl, "belay_client_ping", &dl->belay_client_ping) &&
          belay_dl_find(dl, "belay_request_new", &dl->belay_request_new) &&

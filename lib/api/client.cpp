@@ -98,6 +98,14 @@ int64_t belay_client_fd(belay_client* client) {
   return fd < 0 ? -BELAY_UNAVAILABLE : fd;
 }
 
+int32_t belay_client_set_wakeup(belay_client* client, int32_t fd) {
+  if (const Status status = belay::usable(client); !status.ok()) {
+    return status.code;
+  }
+  const Client::Visit visit(*client->rep);
+  return client->rep->set_wakeup(fd) ? BELAY_OK : BELAY_INVALID_ARGUMENT;
+}
+
 const char* belay_client_id(const belay_client* client) {
   return client == nullptr ? "" : client->rep->id().c_str();
 }

@@ -74,6 +74,8 @@ class Client final : public LinkEvents, public EngineEvents {
 
   int fd() { return queue_.fd(); }
 
+  bool set_wakeup(int socket) { return queue_.set_wakeup(socket); }
+
   const Primitive& primitive(Kind kind) const {
     switch (kind) {
       case Kind::kSemaphore:

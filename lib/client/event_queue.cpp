@@ -1,14 +1,29 @@
 #include "client/event_queue.h"
 
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
 #include "net/stdio_guard.h"
 
 namespace belay {
+
+namespace {
+
+bool is_connected_stream(int socket) {
+  int type = 0;
+  socklen_t size = sizeof type;
+  sockaddr_storage peer{};
+  socklen_t peer_size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
+         ::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0;
+}
+
+}  // namespace
 
 EventQueue::~EventQueue() {
   if (fd_ >= 0) {
@@ -25,6 +40,7 @@ void EventQueue::push(Event event) {
   events_.push_back(std::move(event));
   if (events_.size() == 1) {
     signal();
+    wake();
   }
   if (waiting_ > 0) {
     arrived_.notify_one();
@@ -69,9 +85,23 @@ int EventQueue::fd() {
   return fd_;
 }
 
+bool EventQueue::set_wakeup(int socket) {
+  if (socket != -1 && !is_connected_stream(socket)) {
+    return false;
+  }
+  const MutexLock lock(mutex_);
+  wakeup_ = socket;
+  if (ended_ || !events_.empty()) {
+    wake();
+  }
+  return true;
+}
+
 void EventQueue::end() {
   const MutexLock lock(mutex_);
-  ended_ = true;
+  if (!std::exchange(ended_, true) && events_.empty()) {
+    wake();
+  }
   signal();
   arrived_.notify_all();
 }
@@ -95,6 +125,16 @@ void EventQueue::drain() {
   eventfd_t count = 0;
   if (fd_ >= 0) {
     static_cast<void>(eventfd_read(fd_, &count));  // fails only where it is drained already
+  }
+}
+
+// A full socket has bytes that nobody has read: one more says no more. Whatever else fails does so
+// for good.
+void EventQueue::wake() {
+  const char byte = 0;
+  if (wakeup_ >= 0 && ::send(wakeup_, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+      errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM && errno != EINTR) {
+    wakeup_ = -1;
   }
 }
 

@@ -1,4 +1,4 @@
-// Events on their way to the application, and the descriptor that says there are some. Any thread;
+// Events on their way to the application, and the descriptors that say there are some. Any thread;
 // its own lock, the innermost.
 #pragma once
 
@@ -29,6 +29,10 @@ class EventQueue {
   // A descriptor that polls readable while there is an event; -1 if the system has none to give.
   int fd();
 
+  // Sends a byte to this stream socket, which stays the caller's, whenever the queue stops being
+  // empty; -1: to none. False: it is no connected one, and nothing has changed.
+  bool set_wakeup(int socket);
+
   // Nothing more is pushed: behind what is queued every next() returns END, for good.
   void end();
 
@@ -41,6 +45,7 @@ class EventQueue {
  private:
   void signal() REQUIRES(mutex_);
   void drain() REQUIRES(mutex_);
+  void wake() REQUIRES(mutex_);
 
   Mutex mutex_;
   std::condition_variable arrived_;
@@ -48,6 +53,7 @@ class EventQueue {
   int waiting_ GUARDED_BY(mutex_) = 0;
   // Made when first asked for: a write to it costs more than the rest.
   int fd_ GUARDED_BY(mutex_) = -1;
+  int wakeup_ GUARDED_BY(mutex_) = -1;
   bool ended_ GUARDED_BY(mutex_) = false;
   std::atomic<std::size_t> completions_{0};  // written under the mutex
 };

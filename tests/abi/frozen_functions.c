@@ -26,6 +26,7 @@ belay_client* belay_client_new(belay_options* options);
 void belay_client_free(belay_client* client);
 int32_t belay_client_shutdown(belay_client* client);
 int64_t belay_client_fd(belay_client* client);
+int32_t belay_client_set_wakeup(belay_client* client, int32_t fd);
 const char* belay_client_id(const belay_client* client);
 int32_t belay_client_ping(belay_client* client, belay_event** event);
 belay_request* belay_request_new(int32_t primitive);

@@ -434,6 +434,7 @@ static void test_null_client(Server* server) {
   CHECK_INT(-bad, belay_hold_remaining_ms(NULL, 1));
   CHECK_INT(-bad, belay_hold_fence(NULL, 1, 0));
   CHECK_INT(-bad, belay_client_fd(NULL));
+  CHECK_STATUS(bad, belay_client_set_wakeup(NULL, -1));
   CHECK_INT(-bad, belay_owner_holds(NULL, 1, "a", -1));
   CHECK_INT(-bad, belay_owner_hold(NULL, 1, "a", -1, 0));
   TAKE(NULL, BELAY_EVENT_END, 0, bad);
