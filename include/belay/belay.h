@@ -137,9 +137,12 @@ BELAY_API void belay_options_free(belay_options* options);
 /* What was wrong first: in a setter, in the environment, or in belay_client_new. "" if nothing was. */
 BELAY_API const char* belay_options_error(const belay_options* options);
 
-/* Set the server: redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=n]. Parts
- * are percent-encoded; an IPv6 address stands in brackets. Default: the environment variable BELAY_URL, else
- * redis://localhost:6379. Other schemes, TLS and lists of hosts give UNSUPPORTED_URL. */
+/* Set the server: redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path. Parts are
+ * percent-encoded; an IPv6 address stands in brackets. Default: the environment variable BELAY_URL, else
+ * redis://localhost:6379. Other schemes, TLS and lists of hosts give UNSUPPORTED_URL.
+ * Parameters set options by their names (belay_option_name): redis://host/0?watchdog_lease_ms=10000&label=x.
+ * The database of a unix socket is the parameter db. The server's user and password are no parameters. A
+ * setter overrides the URL's parameter, whichever comes first. A later URL replaces all of an earlier one. */
 BELAY_API int32_t belay_options_set_url(belay_options* options, const char* url);
 /* Set the ACL user, instead of the URL's. Default: the server's default user. */
 BELAY_API int32_t belay_options_set_user(belay_options* options, const char* user);
@@ -180,6 +183,26 @@ enum belay_log_level {
  * (none, error, warning, info, debug), else none. The client's own thread writes and never waits: it drops
  * and counts what a full stderr does not take. A process that ends without belay_client_free may lose lines. */
 BELAY_API int32_t belay_options_set_log_level(belay_options* options, int32_t level);
+
+/* Set any option by its name, as its setter does: "watchdog_lease_ms", "10000". A number stands in the
+ * option's unit; a level is a name or a number. An unknown name gives INVALID_ARGUMENT. */
+BELAY_API int32_t belay_options_set(belay_options* options, const char* name, const char* value);
+/* The name of option number `index`, 0 for the first. NULL: there are no more. */
+BELAY_API const char* belay_option_name(int32_t index);
+
+/* What belay_option_text tells of an option. */
+enum belay_option_what {
+  BELAY_OPTION_ABOUT = 1,    /* a few words for people */
+  BELAY_OPTION_UNIT = 2,     /* "ms"; "" for a text, a level and a plain number */
+  BELAY_OPTION_DEFAULT = 3,  /* its value in this program, unless the environment or you set it */
+  BELAY_OPTION_RANGE = 4,    /* what is allowed: "100..86400000"; "" if only its use tells */
+  BELAY_OPTION_VARIABLE = 5, /* the environment variable that sets it; "" if there is none */
+  BELAY_OPTION_SECRET = 6    /* "secret" if nobody may see its value, else "" */
+};
+
+/* A text about the option `name` (enum belay_option_what); it is never freed. "" for a number that is none;
+ * NULL: there is no such option. */
+BELAY_API const char* belay_option_text(const char* name, int32_t what);
 
 /* ---- Client -------------------------------------------------------------------------------------------- */
 

@@ -44,6 +44,9 @@ struct belay_dl {
   int32_t (*belay_options_set_max_hold_ms)(belay_options* options, int64_t max_hold_ms);
   int32_t (*belay_options_set_max_pending)(belay_options* options, int64_t count);
   int32_t (*belay_options_set_log_level)(belay_options* options, int32_t level);
+  int32_t (*belay_options_set)(belay_options* options, const char* name, const char* value);
+  const char* (*belay_option_name)(int32_t index);
+  const char* (*belay_option_text)(const char* name, int32_t what);
   belay_client* (*belay_client_new)(belay_options* options);
   void (*belay_client_free)(belay_client* client);
   int32_t (*belay_client_shutdown)(belay_client* client);
@@ -154,6 +157,9 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
          belay_dl_find(dl, "belay_options_set_max_hold_ms", &dl->belay_options_set_max_hold_ms) &&
          belay_dl_find(dl, "belay_options_set_max_pending", &dl->belay_options_set_max_pending) &&
          belay_dl_find(dl, "belay_options_set_log_level", &dl->belay_options_set_log_level) &&
+         belay_dl_find(dl, "belay_options_set", &dl->belay_options_set) &&
+         belay_dl_find(dl, "belay_option_name", &dl->belay_option_name) &&
+         belay_dl_find(dl, "belay_option_text", &dl->belay_option_text) &&
          belay_dl_find(dl, "belay_client_new", &dl->belay_client_new) &&
          belay_dl_find(dl, "belay_client_free", &dl->belay_client_free) &&
          belay_dl_find(dl, "belay_client_shutdown", &dl->belay_client_shutdown) &&

@@ -5,23 +5,34 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include "api/option_table.h"
 #include "base/config.h"
 #include "base/status.h"
 #include "client/client.h"
 #include "engine/event.h"
 
 struct belay_options {
-  belay::Config config;
-  std::optional<std::string> user;  // overrides the URL's
+  belay::Config defaults;                 // with the environment's, but for the URL
+  belay::Config config;                   // what has become of them
+  std::set<const belay::Option*> chosen;  // that were set: no URL changes them
+  std::optional<std::string> user;        // overrides the URL's
   std::optional<belay::Secret> password;
   std::string warning;         // of the password file, for the log
   belay::Status error;         // the first
   belay::Status url_variable;  // what is wrong with the environment's, unless a setter overrides it
   belay::Status log_variable;
   bool used = false;
+
+  // What was wrong with BELAY_LOG does not matter once the log level has been set.
+  void forgive_log_variable(const belay::Option& option) {
+    if (option.number == &belay::Config::log_level) {
+      log_variable = belay::Status();
+    }
+  }
 
   // The first thing that is wrong.
   [[nodiscard]] const belay::Status& trouble() const {

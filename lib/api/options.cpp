@@ -1,17 +1,18 @@
 // Options of the C API: each setter checks, keeps the first error, and touches one field.
-#include <cstring>
+// The defaults come first, then the environment, then the parameters of the URL, then what was set.
+#include <array>
+#include <set>
 #include <string>
 
 #include "api/handles.h"
+#include "api/option_table.h"
 #include "base/password_file.h"
 #include "base/url.h"
 
 namespace {
 
+using belay::Config;
 using belay::Status;
-
-constexpr std::size_t kMaxLabel = 64;
-constexpr std::size_t kMaxPrefix = 64;
 
 // Notes an error and gives its code.
 std::int32_t note(belay_options* options, Status status) {
@@ -39,25 +40,117 @@ std::int32_t set(belay_options* options, const char* what, const void* value, Wo
   return note(options, work());
 }
 
-std::int32_t set_number(belay_options* options, const char* what, std::int64_t value,
-                        std::int64_t low, std::int64_t high, std::int64_t unit,
-                        std::int64_t* field) {
-  return set(options, what, options, [&] {
-    Status status = belay::checked_range(what, value, low, high);
+const belay::Option& named(const char* name) {
+  return *belay::find_option(name);
+}
+
+// Does the work of a setter of the table's, which the URL's parameters and the environment no
+// longer change.
+template <typename Work>
+std::int32_t choose(belay_options* options, const belay::Option& option, const void* value,
+                    Work work) {
+  return set(options, option.name, value, [&] {
+    Status status = work();
     if (status.ok()) {
-      *field = value * unit;
+      options->chosen.insert(&option);
+      options->forgive_log_variable(option);
     }
     return status;
   });
+}
+
+std::int32_t set_number(belay_options* options, const char* name, std::int64_t value) {
+  const belay::Option& option = named(name);
+  return choose(options, option, &value,
+                [&] { return option.set_number(value, &options->config); });
+}
+
+std::int32_t set_text(belay_options* options, const belay::Option& option, const char* value) {
+  return choose(options, option, value, [&] { return option.set_text(value, &options->config); });
+}
+
+// Sets what a parameter of a URL says; or what is wrong with it, without a word of its value.
+std::string take_parameter(std::string_view name, const std::string& value, Config* config,
+                           std::set<const belay::Option*>* taken) {
+  const belay::Option* option = belay::find_option(name);
+  if (option == nullptr) {
+    // Anything may stand here by mistake, but a password hardly looks like an option.
+    const bool plain = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
+    return "there is no parameter" + (plain ? " " + std::string(name) : "");
+  }
+  if (option->type == belay::OptionType::kServer) {
+    return std::string(name) + " is no parameter: a user and password stand before the host and @";
+  }
+  if (!option->set_text(value, config).ok()) {
+    return std::string(name) + " takes " + option->range();
+  }
+  taken->insert(option);
+  return "";
+}
+
+// Takes a URL with its parameters instead of the one before. Options that were set stay.
+Status take_url(belay_options* options, std::string_view url) {
+  Config config = options->defaults;
+  std::set<const belay::Option*> taken;
+  belay::Result<belay::ServerAddress> server =
+      belay::parse_url(url, [&](std::string_view name, const std::string& value) {
+        return take_parameter(name, value, &config, &taken);
+      });
+  if (!server.ok()) {
+    return server.status;
+  }
+  config.server = std::move(server.value);
+  for (const belay::Option* option : options->chosen) {
+    option->copy(options->config, &config);
+  }
+  for (const belay::Option* option : taken) {
+    options->forgive_log_variable(*option);
+  }
+  options->config = std::move(config);
+  options->url_variable = Status();
+  return {};
+}
+
+// What is said of an option and put together once.
+struct Composed {
+  std::string usual;
+  std::string range;
+};
+
+const Composed& composed_of(const belay::Option& option) {
+  static const auto& all = *[] {
+    auto* texts = new std::array<Composed, belay::kOptions>;
+    for (std::size_t i = 0; i < belay::kOptions; ++i) {
+      (*texts)[i] = {belay::option_table[i].usual(), belay::option_table[i].range()};
+    }
+    return texts;
+  }();
+  return all[static_cast<std::size_t>(&option - belay::option_table)];
+}
+
+using Setter = std::int32_t (*)(belay_options*, const char*);
+
+Setter setter_of(const belay::Option& option) {
+  const std::string_view name = option.name;
+  return name == "url"        ? belay_options_set_url
+         : name == "user"     ? belay_options_set_user
+         : name == "password" ? belay_options_set_password
+                              : belay_options_set_password_file;
 }
 
 }  // namespace
 
 belay_options* belay_options_new(void) {
   auto* options = new belay_options;
-  options->config = belay::default_config();
-  options->url_variable = belay::read_url_variable(&options->config);
-  options->log_variable = belay::read_log_variable(&options->config);
+  options->defaults = belay::default_config();
+  options->log_variable = belay::read_log_variable(&options->defaults);
+  options->config = options->defaults;
+  if (const std::string_view url = belay::url_variable(); !url.empty()) {
+    options->url_variable = take_url(options, url);
+    if (!options->url_variable.ok()) {
+      options->url_variable.message = "BELAY_URL: " + options->url_variable.message;
+    }
+  }
   return options;
 }
 
@@ -70,14 +163,7 @@ const char* belay_options_error(const belay_options* options) {
 }
 
 int32_t belay_options_set_url(belay_options* options, const char* url) {
-  return set(options, "url", url, [&] {
-    belay::Result<belay::ServerAddress> server = belay::parse_url(url);
-    if (server.ok()) {
-      options->config.server = std::move(server.value);
-      options->url_variable = Status();
-    }
-    return server.status;
-  });
+  return set(options, "url", url, [&] { return take_url(options, url); });
 }
 
 int32_t belay_options_set_user(belay_options* options, const char* user) {
@@ -106,57 +192,71 @@ int32_t belay_options_set_password_file(belay_options* options, const char* path
 }
 
 int32_t belay_options_set_label(belay_options* options, const char* label) {
-  return set(options, "label", label, [&] {
-    if (std::strlen(label) > kMaxLabel) {
-      return Status(BELAY_INVALID_ARGUMENT,
-                    "label '" + std::string(label) + "' has more than 64 bytes");
-    }
-    options->config.label = label;
-    return Status();
-  });
+  return set_text(options, named("label"), label);
 }
 
 int32_t belay_options_set_prefix(belay_options* options, const char* prefix) {
-  return set(options, "prefix", prefix, [&] {
-    const std::string text = prefix;
-    if (text.empty() || text.size() > kMaxPrefix || text.find_first_of("{}") != std::string::npos) {
-      return Status(BELAY_INVALID_ARGUMENT,
-                    "prefix '" + text + "': 1..64 bytes without braces are allowed");
-    }
-    options->config.prefix = text;
-    return Status();
-  });
+  return set_text(options, named("prefix"), prefix);
 }
 
 int32_t belay_options_set_watchdog_lease_ms(belay_options* options, int64_t lease_ms) {
-  return set_number(options, "watchdog_lease_ms", lease_ms, belay::kMinLease / 1000,
-                    belay::kMaxLease / 1000, 1000,
-                    options == nullptr ? nullptr : &options->config.watchdog_lease);
+  return set_number(options, "watchdog_lease_ms", lease_ms);
 }
 
 int32_t belay_options_set_request_timeout_ms(belay_options* options, int64_t timeout_ms) {
-  return set_number(options, "request_timeout_ms", timeout_ms, 10, belay::kMaxRequestTimeout / 1000,
-                    1000, options == nullptr ? nullptr : &options->config.request_timeout);
+  return set_number(options, "request_timeout_ms", timeout_ms);
 }
 
 int32_t belay_options_set_max_hold_ms(belay_options* options, int64_t max_hold_ms) {
-  return set_number(options, "max_hold_ms", max_hold_ms, max_hold_ms == 0 ? 0 : 100,
-                    belay::kMonthMs, 1000,
-                    options == nullptr ? nullptr : &options->config.max_hold);
+  return set_number(options, "max_hold_ms", max_hold_ms);
 }
 
 int32_t belay_options_set_max_pending(belay_options* options, int64_t count) {
-  return set_number(options, "max_pending", count, 1, 10'000'000, 1,
-                    options == nullptr ? nullptr : &options->config.max_pending);
+  return set_number(options, "max_pending", count);
 }
 
 int32_t belay_options_set_log_level(belay_options* options, int32_t level) {
-  return set(options, "log_level", options, [&] {
-    Status status = belay::checked_range("log_level", level, BELAY_LOG_NONE, BELAY_LOG_DEBUG);
-    if (status.ok()) {
-      options->config.log_level = level;
-      options->log_variable = Status();
-    }
-    return status;
-  });
+  return set_number(options, "log_level", level);
+}
+
+int32_t belay_options_set(belay_options* options, const char* name, const char* value) {
+  const belay::Option* option = belay::find_option(name == nullptr ? "" : name);
+  if (option == nullptr) {
+    return set(options, "the name of the option", name, [&] {
+      return Status(BELAY_INVALID_ARGUMENT, "there is no option '" + std::string(name) + "'");
+    });
+  }
+  if (option->type == belay::OptionType::kServer) {
+    return setter_of(*option)(options, value);
+  }
+  return set_text(options, *option, value);
+}
+
+const char* belay_option_name(int32_t index) {
+  return index >= 0 && static_cast<std::size_t>(index) < belay::kOptions
+             ? belay::option_table[index].name
+             : nullptr;
+}
+
+const char* belay_option_text(const char* name, int32_t what) {
+  const belay::Option* option = belay::find_option(name == nullptr ? "" : name);
+  if (option == nullptr) {
+    return nullptr;
+  }
+  switch (what) {
+    case BELAY_OPTION_ABOUT:
+      return option->about;
+    case BELAY_OPTION_UNIT:
+      return option->unit;
+    case BELAY_OPTION_DEFAULT:
+      return composed_of(*option).usual.c_str();
+    case BELAY_OPTION_RANGE:
+      return composed_of(*option).range.c_str();
+    case BELAY_OPTION_VARIABLE:
+      return option->variable;
+    case BELAY_OPTION_SECRET:
+      return option->secret ? "secret" : "";
+    default:
+      return "";
+  }
 }

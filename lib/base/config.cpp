@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include "base/url.h"
-
 namespace belay {
 
 namespace {
+
+constexpr std::array<const char*, 5> kLevels{"none", "error", "warning", "info", "debug"};
 
 // A value of the environment, "" where there is none, and in a program that runs with more rights
 // than its user. The host must not change the environment meanwhile, as for any getenv.
@@ -33,13 +33,16 @@ std::string ServerAddress::masked(std::string_view words) const {
 }
 
 std::int32_t log_level_of(const std::string& name) {
-  static constexpr std::array<const char*, 5> kNames{"none", "error", "warning", "info", "debug"};
-  for (std::size_t level = 0; level < kNames.size(); ++level) {
-    if (name == kNames[level]) {
+  for (std::size_t level = 0; level < kLevels.size(); ++level) {
+    if (name == kLevels[level]) {
       return static_cast<std::int32_t>(level);
     }
   }
   return -1;
+}
+
+const char* log_level_name(std::int64_t level) {
+  return kLevels[static_cast<std::size_t>(level)];
 }
 
 Config default_config() {
@@ -49,17 +52,8 @@ Config default_config() {
   return config;
 }
 
-Status read_url_variable(Config* config) {
-  const std::string_view url = environment("BELAY_URL");
-  if (url.empty()) {
-    return {};
-  }
-  Result<ServerAddress> server = parse_url(url);
-  if (!server.ok()) {
-    return {server.status.code, "BELAY_URL: " + server.status.message};
-  }
-  config->server = std::move(server.value);
-  return {};
+std::string_view url_variable() {
+  return environment("BELAY_URL");
 }
 
 Status read_log_variable(Config* config) {

@@ -36,7 +36,7 @@ struct Config {
   Micros request_timeout = 5 * kSecond;
   Micros max_hold = 0;  // 0: no limit
   std::int64_t max_pending = 100'000;
-  std::int32_t log_level = BELAY_LOG_NONE;
+  std::int64_t log_level = BELAY_LOG_NONE;
 };
 
 // Bounds and measures of the protocol; the reasons are in lib/README.md.
@@ -59,11 +59,13 @@ constexpr Micros lease_margin(Micros lease) {
 // The defaults, with this program's label.
 Config default_config();
 
-// Take what BELAY_URL and BELAY_LOG say, if they are set.
-Status read_url_variable(Config* config);
+// What BELAY_URL says, "" if it is not set.
+std::string_view url_variable();
+// Takes what BELAY_LOG says, if it is set.
 Status read_log_variable(Config* config);
 
 // 1..4 for "error".."debug", 0 for "none", -1 for anything else.
 std::int32_t log_level_of(const std::string& name);
+const char* log_level_name(std::int64_t level);
 
 }  // namespace belay

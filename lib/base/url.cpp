@@ -146,23 +146,47 @@ Status read_database(std::string_view url, std::string_view digits, ServerAddres
   return {};
 }
 
-// ?db=n, the only parameter there is.
-Status read_query(std::string_view url, std::string_view query, bool takes_db,
-                  ServerAddress* server) {
-  if (query.find('@') != std::string_view::npos) {
-    return malformed(url, query, "a '?' in the user or password must be percent-encoded");
+Status read_parameter(std::string_view url, std::string_view parameter, bool takes_db,
+                      const UrlParameter& take, ServerAddress* server) {
+  const std::size_t mark = parameter.find('=');
+  if (mark == std::string_view::npos) {
+    return malformed(url, parameter, "a parameter is NAME=VALUE");
   }
-  if (takes_db && query.starts_with("db=")) {
-    return read_database(url, query.substr(3), server);
+  const std::string_view name = parameter.substr(0, mark);
+  const std::string_view text = parameter.substr(mark + 1);
+  if (takes_db && name == "db") {
+    return read_database(url, text, server);
   }
-  return malformed(url, query,
-                   takes_db ? "db=NUMBER is the only parameter" : "it takes no parameters");
+  const auto value = percent_decoded(text);
+  const std::string wrong = value ? take(name, *value) : "a parameter has a bad % escape";
+  return wrong.empty() ? Status() : malformed(url, parameter, wrong);
 }
 
-Status parse_redis(std::string_view url, std::string_view rest, ServerAddress* server) {
+// NAME=VALUE&NAME=VALUE
+Status read_query(std::string_view url, std::string_view query, bool takes_db,
+                  const UrlParameter& take, ServerAddress* server) {
+  if (query.find('@') != std::string_view::npos) {
+    return malformed(url, query,
+                     "a '?' in the user or password, or an '@' in a parameter, must be "
+                     "percent-encoded");
+  }
+  Status status;
+  while (status.ok() && !query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    status = read_parameter(url, query.substr(0, end), takes_db, take, server);
+    query.remove_prefix(std::min(end + 1, query.size()));
+  }
+  return status;
+}
+
+Status parse_redis(std::string_view url, std::string_view rest, const UrlParameter& take,
+                   ServerAddress* server) {
   const std::size_t mark = rest.find('?');
   if (mark != std::string_view::npos) {
-    return read_query(url, rest.substr(mark + 1), false, server);
+    if (Status status = read_query(url, rest.substr(mark + 1), false, take, server); !status.ok()) {
+      return status;
+    }
+    rest = rest.substr(0, mark);
   }
   const std::size_t slash = rest.find('/');
   const std::string_view authority = rest.substr(0, slash);
@@ -176,7 +200,8 @@ Status parse_redis(std::string_view url, std::string_view rest, ServerAddress* s
   return status;
 }
 
-Status parse_unix(std::string_view url, std::string_view rest, ServerAddress* server) {
+Status parse_unix(std::string_view url, std::string_view rest, const UrlParameter& take,
+                  ServerAddress* server) {
   const std::size_t mark = rest.find('?');
   const auto path = percent_decoded(rest.substr(0, mark));
   if (!path || !path->starts_with('/') || path->size() < 2) {
@@ -189,8 +214,9 @@ Status parse_unix(std::string_view url, std::string_view rest, ServerAddress* se
         "the path of the socket has " + std::to_string(path->size()) + " bytes, at most 107 fit");
   }
   server->path = *path;
-  return mark == std::string_view::npos ? Status()
-                                        : read_query(url, rest.substr(mark + 1), true, server);
+  return mark == std::string_view::npos
+             ? Status()
+             : read_query(url, rest.substr(mark + 1), true, take, server);
 }
 
 // Where the userinfo ends (its @), npos where there is none: the last @ before the query, so that a
@@ -201,7 +227,7 @@ std::size_t userinfo_end(std::string_view rest) {
 
 }  // namespace
 
-Result<ServerAddress> parse_url(std::string_view url) {
+Result<ServerAddress> parse_url(std::string_view url, const UrlParameter& take) {
   const std::size_t colon = url.find("://");
   if (colon == std::string_view::npos) {
     return malformed(url, url, "there is no scheme; redis:// and unix:// are known");
@@ -220,9 +246,9 @@ Result<ServerAddress> parse_url(std::string_view url) {
   }
   Status status;
   if (scheme == "redis") {
-    status = parse_redis(url, rest, &server);
+    status = parse_redis(url, rest, take, &server);
   } else if (scheme == "unix") {
-    status = parse_unix(url, rest, &server);
+    status = parse_unix(url, rest, take, &server);
   } else if (scheme == "rediss" || scheme == "valkeys" || scheme == "tls") {
     status = unsupported(url, url, "TLS is not supported yet; redis:// and unix:// are");
   } else {

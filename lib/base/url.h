@@ -1,6 +1,8 @@
 // URLs of servers, as RFC 3986 writes them. Pure.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <string_view>
 
 #include "base/config.h"
@@ -8,9 +10,13 @@
 
 namespace belay {
 
-// Reads redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=n]. Any
-// other scheme and lists of hosts: UNSUPPORTED_URL; anything malformed: INVALID_ARGUMENT. A message
-// quotes the scheme and names a position, never the text: a password may stand in any part.
-Result<ServerAddress> parse_url(std::string_view url);
+// Takes a parameter and gives "", or says what is wrong with it, without its value.
+using UrlParameter = std::function<std::string(std::string_view name, const std::string& value)>;
+
+// Reads redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path, both with
+// ?name=value&name=value; of a unix socket, db=n is one of them. Any other scheme and lists of
+// hosts: UNSUPPORTED_URL; anything malformed: INVALID_ARGUMENT. A message quotes the scheme and
+// names a position, never the text: a password may stand in any part.
+Result<ServerAddress> parse_url(std::string_view url, const UrlParameter& take);
 
 }  // namespace belay

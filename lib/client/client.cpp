@@ -144,7 +144,7 @@ Client::Client(Config config, const Identity& identity, std::uint64_t seed)
       many_(identity),
       inbox_(identity.inbox()),
       seed_(seed),
-      log_(config_.log_level, [this] { loop_->post([this] { flush_log(); }); }) {
+      log_(static_cast<std::int32_t>(config_.log_level), [this] { loop_->post([this] { flush_log(); }); }) {
   sem_init(&shut_down_, 0, 0);
 }
 

@@ -22,6 +22,9 @@ int32_t belay_options_set_request_timeout_ms(belay_options* options, int64_t tim
 int32_t belay_options_set_max_hold_ms(belay_options* options, int64_t max_hold_ms);
 int32_t belay_options_set_max_pending(belay_options* options, int64_t count);
 int32_t belay_options_set_log_level(belay_options* options, int32_t level);
+int32_t belay_options_set(belay_options* options, const char* name, const char* value);
+const char* belay_option_name(int32_t index);
+const char* belay_option_text(const char* name, int32_t what);
 belay_client* belay_client_new(belay_options* options);
 void belay_client_free(belay_client* client);
 int32_t belay_client_shutdown(belay_client* client);

@@ -37,20 +37,41 @@ void check_server(const ServerAddress& server) {
   require(server.host.find('\0') == std::string::npos, "a host holds no NUL", server.host);
 }
 
+void check_config(const Config& config) {
+  check_server(config.server);
+  require(config.label.size() <= 64, "a label is short");
+  require(!config.prefix.empty() && config.prefix.size() <= 64 &&
+              config.prefix.find_first_of("{}") == std::string::npos,
+          "a prefix holds no braces", config.prefix);
+  require(config.watchdog_lease >= kMinLease && config.watchdog_lease <= kMaxLease,
+          "a lease is within its limits");
+  require(config.request_timeout >= 10 * kMillisecond && config.request_timeout <= 3600 * kSecond,
+          "a request timeout is within its limits");
+  require(config.max_hold == 0 || config.max_hold >= 100 * kMillisecond,
+          "a max-hold is none or within its limits");
+  require(config.max_pending >= 1 && config.max_pending <= 10'000'000,
+          "a limit of submissions is within its limits");
+  require(config.log_level >= BELAY_LOG_NONE && config.log_level <= BELAY_LOG_DEBUG,
+          "a log level is one");
+}
+
 // `url` as a caller can hand it over, who has C strings only.
 void check_url(std::string url) {
   url.resize(std::min(url.find('\0'), url.size()));
-  const Result<ServerAddress> server = parse_url(url);
-  if (server.ok()) {
-    check_server(server.value);
+  belay_options* options = belay_options_new();
+  const bool good = belay_options_set_url(options, url.c_str()) == BELAY_OK;
+  const std::string error = belay_options_error(options);
+  if (good) {
+    check_config(options->config);
   } else {
-    require(!server.status.message.empty(), "a refusal says why", url);
-    require_readable(server.status.message);
+    require(!error.empty(), "a refusal says why", url);
+    require_readable(error);
   }
-  if (!server.ok() || holds_secret(url)) {  // a bad one may hold it anywhere
-    const std::string shown = server.ok() ? server.value.display() : server.status.message;
+  if (!good || holds_secret(url)) {  // a bad one may hold it anywhere
+    const std::string shown = good ? options->config.server.display() : error;
     require(shown.find(kSecret) == std::string::npos, "a message hides the secret", shown);
   }
+  belay_options_free(options);
 }
 
 std::string percent_encoded(std::string_view text) {
@@ -80,10 +101,38 @@ std::string url_of_parts(Input& input) {
   std::string url = input.any_of<const char*>({"redis://", "unix://", "rediss://", "://", ""});
   const std::size_t parts = input.below(12);
   for (std::size_t i = 0; i < parts; ++i) {
-    url += input.any_of<const char*>({"SECRET", "host", "@",     ":",           "/",   "?",
-                                      "db=",    "1",    "6379",  "65536",       "%40", "%00",
-                                      "%g",     "[",    "]",     "::1",         ",",   "://",
-                                      "\n",     "\x1b", "?db=2", "/run/s.sock", " "});
+    url += input.any_of<const char*>({"SECRET",
+                                      "host",
+                                      "@",
+                                      ":",
+                                      "/",
+                                      "?",
+                                      "db=",
+                                      "1",
+                                      "6379",
+                                      "65536",
+                                      "%40",
+                                      "%00",
+                                      "%g",
+                                      "[",
+                                      "]",
+                                      "::1",
+                                      ",",
+                                      "://",
+                                      "\n",
+                                      "\x1b",
+                                      "?db=2",
+                                      "/run/s.sock",
+                                      " ",
+                                      "label=",
+                                      "&",
+                                      "watchdog_lease_ms=",
+                                      "max_hold_ms=",
+                                      "log_level=",
+                                      "debug",
+                                      "500",
+                                      "password=",
+                                      "prefix="});
   }
   return url;
 }
@@ -95,7 +144,7 @@ std::string text_of(Input& input) {
 }
 
 std::int32_t set_one(belay_options* options, Input& input) {
-  switch (input.below(11)) {
+  switch (input.below(12)) {
     case 0:
       return belay_options_set_url(options, text_of(input).c_str());
     case 1:
@@ -116,8 +165,15 @@ std::int32_t set_one(belay_options* options, Input& input) {
       return belay_options_set_max_hold_ms(options, input.integer());
     case 9:
       return belay_options_set_max_pending(options, input.integer());
-    default:
+    case 10:
       return belay_options_set_log_level(options, static_cast<std::int32_t>(input.integer()));
+    default: {
+      // Not a file: the path would be opened.
+      const auto index = static_cast<std::int32_t>(input.below(kOptions + 1));
+      const char* name = belay_option_name(index);
+      const bool is_file = name != nullptr && std::string_view(name) == "password_file";
+      return belay_options_set(options, is_file ? "none" : name, text_of(input).c_str());
+    }
   }
 }
 
@@ -129,24 +185,6 @@ bool same(const Config& one, const Config& other) {
                     config.max_hold, config.max_pending, config.log_level);
   };
   return fields(one) == fields(other);
-}
-
-void check_config(const Config& config) {
-  check_server(config.server);
-  require(config.label.size() <= 64, "a label is short");
-  require(!config.prefix.empty() && config.prefix.size() <= 64 &&
-              config.prefix.find_first_of("{}") == std::string::npos,
-          "a prefix holds no braces", config.prefix);
-  require(config.watchdog_lease >= kMinLease && config.watchdog_lease <= kMaxLease,
-          "a lease is within its limits");
-  require(config.request_timeout >= 10 * kMillisecond && config.request_timeout <= 3600 * kSecond,
-          "a request timeout is within its limits");
-  require(config.max_hold == 0 || config.max_hold >= 100 * kMillisecond,
-          "a max-hold is none or within its limits");
-  require(config.max_pending >= 1 && config.max_pending <= 10'000'000,
-          "a limit of submissions is within its limits");
-  require(config.log_level >= BELAY_LOG_NONE && config.log_level <= BELAY_LOG_DEBUG,
-          "a log level is one");
 }
 
 void check_options(Input& input) {

@@ -6,14 +6,18 @@
 namespace belay {
 namespace {
 
+std::string take_none(std::string_view /*name*/, const std::string& /*value*/) {
+  return "it is not known";
+}
+
 ServerAddress good(std::string_view url) {
-  Result<ServerAddress> server = parse_url(url);
+  Result<ServerAddress> server = parse_url(url, take_none);
   EXPECT_TRUE(server.ok()) << url << ": " << server.status.message;
   return server.value;
 }
 
 Status bad(std::string_view url) {
-  Result<ServerAddress> server = parse_url(url);
+  Result<ServerAddress> server = parse_url(url, take_none);
   EXPECT_FALSE(server.ok()) << url;
   return server.status;
 }
@@ -54,6 +58,22 @@ TEST(Url, ReadsUnixSockets) {
   EXPECT_EQ(server.database, 2);
 }
 
+TEST(Url, GivesParametersDecodedAndInOrder) {
+  std::string seen;
+  const auto take = [&seen](std::string_view name, const std::string& value) {
+    seen += std::string(name) + " is " + value + ";";
+    return "";
+  };
+  Result<ServerAddress> server = parse_url("redis://u:p@h:7000/3?a=1&b=x%26y%40z&c=", take);
+  EXPECT_TRUE(server.ok()) << server.status.message;
+  EXPECT_EQ(seen, "a is 1;b is x&y@z;c is ;");
+  EXPECT_EQ(server.value.display(), "h:7000");
+  EXPECT_EQ(server.value.database, 3);
+  server = parse_url("unix:///s?a=2&db=4&", take);
+  EXPECT_TRUE(server.ok()) << server.status.message;
+  EXPECT_EQ(server.value.database, 4);
+}
+
 TEST(Url, NamesWhatIsWrongAndWhere) {
   const std::pair<const char*, const char*> kBad[] = {
       {"localhost", "URL, from byte 1: there is no scheme"},
@@ -66,12 +86,16 @@ TEST(Url, NamesWhatIsWrongAndWhere) {
       {"redis://[::1]x", "from byte 14: only a port"},
       {"redis://h/x", "from byte 11: the database is not a number"},
       {"redis://u:p@h/1/2", "from byte 15: the database"},
-      {"redis://h?fast=1", "from byte 11: it takes no parameters"},
+      {"redis://h?fast=1", "from byte 11: it is not known"},
+      {"redis://h?db=1", "from byte 11: it is not known"},
+      {"redis://h?fast", "from byte 11: a parameter is NAME=VALUE"},
+      {"redis://h?&fast=1", "from byte 11: a parameter is NAME=VALUE"},
+      {"redis://h?fast=%zz", "from byte 11: a parameter has a bad % escape"},
       {"redis://u%zz@h", "from byte 9: the user or password has a bad % escape"},
       {"redis://h%zz", "from byte 9: the host has a bad % escape"},
       {"unix://relative", "absolute"},
       {"unix:///s?db=-1", "from byte 14: the database"},
-      {"unix:///s?fast=1", "from byte 11: db=NUMBER is the only parameter"}};
+      {"unix:///s?db=1&fast=1", "from byte 16: it is not known"}};
   for (const auto& [url, what] : kBad) {
     EXPECT_NE(bad(url).message.find(what), std::string::npos) << bad(url).message;
   }

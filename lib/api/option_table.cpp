@@ -1,0 +1,164 @@
+#include "api/option_table.h"
+
+#include <array>
+#include <charconv>
+
+namespace belay {
+
+namespace {
+
+constexpr std::int64_t kMs = kMillisecond;
+
+Status refused(const Option& option, const std::string& value) {
+  return {BELAY_INVALID_ARGUMENT,
+          std::string(option.name) + " was " + value + ": " + option.range() + " is allowed"};
+}
+
+}  // namespace
+
+const Option option_table[kOptions] = {
+    {.type = OptionType::kServer,
+     .name = "url",
+     .unit = "",
+     .about = "the server",
+     .variable = "BELAY_URL",
+     .fallback = "redis://localhost:6379"},
+    {.type = OptionType::kServer,
+     .name = "user",
+     .unit = "",
+     .about = "the ACL user, instead of the URL's"},
+    {.type = OptionType::kServer,
+     .name = "password",
+     .unit = "",
+     .about = "the password, instead of the URL's",
+     .secret = true},
+    {.type = OptionType::kServer,
+     .name = "password_file",
+     .unit = "",
+     .about = "a file with the password in its first line"},
+    {.type = OptionType::kText,
+     .name = "label",
+     .unit = "",
+     .about = "what inspect shows of this client",
+     .high = 64,
+     .text = &Config::label},
+    {.type = OptionType::kText,
+     .name = "prefix",
+     .unit = "",
+     .about = "the prefix of all keys and channels",
+     .low = 1,
+     .high = 64,
+     .text = &Config::prefix,
+     .forbidden = "{}"},
+    {.type = OptionType::kNumber,
+     .name = "watchdog_lease_ms",
+     .unit = "ms",
+     .about = "the lease of holds that the client renews",
+     .low = kMinLease / kMs,
+     .high = kMaxLease / kMs,
+     .scale = kMs,
+     .number = &Config::watchdog_lease},
+    {.type = OptionType::kNumber,
+     .name = "request_timeout_ms",
+     .unit = "ms",
+     .about = "how long a call waits for the server",
+     .low = 10,
+     .high = kMaxRequestTimeout / kMs,
+     .scale = kMs,
+     .number = &Config::request_timeout},
+    {.type = OptionType::kNumber,
+     .name = "max_hold_ms",
+     .unit = "ms",
+     .about = "for how long the client renews a hold, 0 without limit",
+     .low = 100,
+     .high = kMonthMs,
+     .zero_allowed = true,
+     .scale = kMs,
+     .number = &Config::max_hold},
+    {.type = OptionType::kNumber,
+     .name = "max_pending",
+     .unit = "",
+     .about = "how many submissions may be pending at once",
+     .low = 1,
+     .high = 10'000'000,
+     .number = &Config::max_pending},
+    {.type = OptionType::kLevel,
+     .name = "log_level",
+     .unit = "",
+     .about = "what the client writes to stderr",
+     .variable = "BELAY_LOG",
+     .low = BELAY_LOG_NONE,
+     .high = BELAY_LOG_DEBUG,
+     .number = &Config::log_level},
+};
+
+std::string Option::range() const {
+  const std::string numbers = std::to_string(low) + ".." + std::to_string(high);
+  switch (type) {
+    case OptionType::kNumber:
+      return (zero_allowed ? "0, " : "") + numbers;
+    case OptionType::kLevel:
+      return "none, error, warning, info, debug, " + numbers;
+    case OptionType::kText:
+      return numbers + " bytes" + (forbidden[0] == 0 ? "" : " without braces");
+    default:
+      return "";
+  }
+}
+
+std::string Option::usual() const {
+  const Config config = default_config();
+  if (type == OptionType::kLevel) {
+    return log_level_name(config.*number);
+  }
+  return text != nullptr     ? config.*text
+         : number != nullptr ? std::to_string(config.*number / scale)
+                             : fallback;
+}
+
+Status Option::set_number(std::int64_t value, Config* config) const {
+  if ((value < low || value > high) && !(zero_allowed && value == 0)) {
+    return refused(*this, std::to_string(value));
+  }
+  config->*number = value * scale;
+  return {};
+}
+
+Status Option::set_text(const std::string& value, Config* config) const {
+  if (type == OptionType::kText) {
+    const auto size = static_cast<std::int64_t>(value.size());
+    if (size < low || size > high || value.find_first_of(forbidden) != std::string::npos) {
+      return refused(*this, "'" + value + "'");
+    }
+    config->*text = value;
+    return {};
+  }
+  if (const std::int32_t level = log_level_of(value); type == OptionType::kLevel && level >= 0) {
+    return set_number(level, config);
+  }
+  std::int64_t parsed = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, parsed);
+  return error == std::errc() && stop == end ? set_number(parsed, config)
+                                             : refused(*this, "'" + value + "'");
+}
+
+void Option::copy(const Config& from, Config* to) const {
+  if (number != nullptr) {
+    to->*number = from.*number;
+  }
+  if (text != nullptr) {
+    to->*text = from.*text;
+  }
+}
+
+const Option* find_option(std::string_view name) {
+  for (const Option& option : option_table) {
+    if (name == option.name) {
+      return &option;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace belay
