@@ -94,6 +94,7 @@ struct Claim {
   Micros matters_until =
       0;  // local time at which a grant by an ask that was never answered has lapsed
   Micros suspect_until = 0;  // server time, as not_after, of an ask whose reply was lost in a cut
+  Micros cut_until = 0;      // local time, as matters_until, of such asks
   std::int64_t ticket = 0;
   std::int64_t generation = 0;  // that is waited for, of what lets pass; 0: not known yet
   std::uint64_t asked_to = 0;   // the latest submission that the latest ask was for

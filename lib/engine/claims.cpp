@@ -51,6 +51,7 @@ void Engine::start_claim(Claim& claim, Micros now) {
   claim.not_after = 0;
   claim.matters_until = 0;
   claim.suspect_until = 0;
+  claim.cut_until = 0;
   claim.ticket = 0;
   claim.generation = 0;
   claim.known_to = 0;
@@ -375,7 +376,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   const bool near = is_near(claim, grant.confirmed ? grant.lease : kMaxLease, now);
   if (grant.deadline <= now + usable || !near) {  // rule 4
     claim.may_stand = true;
-    claim.matters_until = now + drifted(grant.lease);
+    claim.matters_until = std::max(now + drifted(grant.lease), claim.cut_until);
     ask(claim, now);
     return;
   }
@@ -390,7 +391,8 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   claim.confirmed = grant.confirmed;
   claim.deadline = grant.deadline;
   claim.vouched = grant.lease;
-  claim.lapses_at = now + drifted(grant.lease);
+  // An ask that was cut off may have been for longer: what is told again is not shortened.
+  claim.lapses_at = std::max(now + drifted(grant.lease), claim.cut_until);
   claim.renew_at = kNever;
   claim.renew_out = false;
   claim.look_at = watchable(claim) ? now + kWatchAfter : kNever;

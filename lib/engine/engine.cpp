@@ -923,6 +923,7 @@ void Engine::give_up_on(std::uint64_t id, const Flight& flight, std::vector<Clai
 void Engine::suspect(Claim& claim, std::int64_t epoch, Micros not_after) {
   if (claim.state != ClaimState::kIdle && claim.epoch == epoch) {
     claim.suspect_until = std::max(claim.suspect_until, not_after);
+    claim.cut_until = std::max(claim.cut_until, claim.matters_until);
     claim.may_stand = true;
   }
   for (Leaving& leaving : claim.leaving) {

@@ -210,6 +210,24 @@ TEST_F(Holds, AReleaseIsInDoubtUntilWhatMayHaveBeenExtendedHasLapsed) {
   EXPECT_EQ(doubt(BELAY_EVENT_RELEASED), 100 * kSecond + 500 * kMillisecond);
 }
 
+// It may have been granted for longer than who was served in the end had asked for.
+TEST_F(Holds, AReleaseIsInDoubtUntilWhatAnAskThatWasCutOffMayHaveGotHasLapsed) {
+  acquire(1, 60 * kSecond);
+  acquire(2, 10 * kSecond);
+  cut();
+  ASSERT_TRUE(engine_.cancel(1, now_).ok());
+  now_ += kSecond;
+  greet("6");
+  answer(":1\r\n");  // the older connection was killed
+  grant();
+  ASSERT_EQ(events_.events.back().kind, BELAY_EVENT_ACQUIRED);
+  ASSERT_EQ(events_.events.back().tag, 2);
+  ASSERT_TRUE(engine_.release(3, events_.events.back().hold, now_).ok());
+  cut();
+  pass(config_.request_timeout);
+  EXPECT_EQ(doubt(BELAY_EVENT_RELEASED), 60 * kSecond + 300 * kMillisecond - kSecond);
+}
+
 TEST_F(Holds, AFreedClientReleasesWhatItHas) {
   acquire(1, 0, 7);
   grant();
