@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compiles README's C example as it stands and runs it, and the programs of examples/, against a private server.
+# Runs the programs of examples/, which the C code of README and docs/c-api.md must repeat, and README's lines for the shell, against a private
+# server.
 # Usage: readme_test.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source=$1
@@ -25,14 +26,16 @@ expect() { # WHAT PATTERN COMMAND...
   fi
 }
 
-awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/README.md" >"$here/example.c"
-lines=$(grep -c . "$here/example.c")
-if [ "$lines" -gt 16 ]; then
-  echo "README's example has grown to $lines lines"
-  failed=1
-fi
-cc -std=c99 -Wall -Wextra -Werror -I"$source/include" "$here/example.c" -o "$here/example" -L"$build/lib" -lbelay -Wl,-rpath,"$build/lib"
-expect "README's example" 'order 42 is ours, fence [0-9]' "$here/example"
+blocks() { # LANGUAGE FILE, whose blocks of code are printed
+  awk -v start="^\`\`\`$1\$" '$0 ~ start { inside = 1; next } /^```$/ { inside = 0 } inside' "$2"
+}
+repeats() { # FILE EXAMPLE...
+  blocks c "$source/$1" >"$here/shown.c"
+  (cd "$source/examples" && cat "${@:2}") >"$here/run.c"
+  expect "the C code of $1" 'are identical' diff -s "$here/shown.c" "$here/run.c"
+}
+repeats README.md quickstart.c
+repeats docs/c-api.md quickstart.c several_names.c event_loop.c worker_pool.c leader_election.c
 expect "quickstart" 'charging order 42 under fence [0-9]' "$build/examples/example_quickstart"
 expect "several_names" 'to account:9 under fence [0-9]' "$build/examples/example_several_names"
 expect "event_loop" 'released' "$build/examples/example_event_loop"
@@ -40,5 +43,30 @@ expect "worker_pool" '12 of 12 jobs done' "$build/examples/example_worker_pool"
 expect "leader_election" 'leading under fence [0-9]' "$build/examples/example_leader_election" 1
 expect "read_write_lock" 'reading it again under fence [0-9]' "$build/examples/example_read_write_lock"
 expect "semaphore" 'working with 2 of 8 units' "$build/examples/example_semaphore" 1
+
+# README's lines for the shell. `belay top` is live and must be ended; what is broken must be held.
+mkdir "$here/shell"
+cd "$here/shell"
+ln -s "$build/tools/belay" belay
+for script in report read train transfer; do
+  printf '#!/bin/sh\necho done\n' >"$script.sh"
+  chmod +x "$script.sh"
+done
+awk '/^## In the shell/ { section = 1 } /^```$/ { section = 0 } section && /^belay / { print }' "$source/README.md" >lines
+PATH="$PWD:$PATH"
+for _ in 1 2 3; do
+  until belay latch down start >/dev/null 2>&1; do sleep 0.05; done
+done &
+while read -r line; do
+  case $line in
+    "belay top "*) line="timeout 1 ${line%%#*} || [ \$? -eq 124 ]" ;;
+    "belay break "*)
+      belay run nightly-report -- sh -c 'touch held; exec sleep 30' >/dev/null 2>&1 &
+      until [ -e held ]; do sleep 0.05; done ;;
+  esac
+  expect "$line" '^ended$' bash -ec "$line
+    echo ended"
+done <lines
+expect "README's lines for the shell" '^1[01]$' grep -c . lines
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
