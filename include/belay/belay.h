@@ -324,7 +324,8 @@ BELAY_API int32_t belay_downgrade(belay_client* client, int64_t hold, belay_even
 /* Ask the server whether a hold is still ours. Returns OK, LOST, UNAVAILABLE or UNKNOWN_HOLD. It costs a
  * round trip; belay_hold_state is local. */
 BELAY_API BELAY_MUST_USE int32_t belay_verify(belay_client* client, int64_t hold, belay_event** event);
-/* Ask who holds a name and who waits for it: the event's members. Of a latch the event also has
+/* Ask who holds a name and who waits for it: the event's members. BELAY_FIELD_PRIMITIVE tells what the name
+ * is. Of a semaphore the event also has BELAY_FIELD_LIMIT and BELAY_FIELD_AVAILABLE, of a latch
  * BELAY_FIELD_GENERATION and BELAY_FIELD_COUNT. Returns OK, also if nobody does, or UNAVAILABLE, WRONG_TYPE. */
 BELAY_API int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
                                 belay_event** event);
@@ -530,7 +531,8 @@ enum belay_field {
   BELAY_FIELD_AVAILABLE = 11,  /* of a semaphore: how many permits are free */
   BELAY_FIELD_LIMIT = 12,      /* of a semaphore */
   BELAY_FIELD_MEMBERS = 13,    /* how many members the event has */
-  BELAY_FIELD_TOTAL = 14       /* how many there are; more than it has if a limit cut them off */
+  BELAY_FIELD_TOTAL = 14,      /* how many there are; more than it has if a limit cut them off */
+  BELAY_FIELD_PRIMITIVE = 15   /* of INSPECTED: enum belay_primitive; 0: the name is not in use */
 };
 
 /* Why a hold is lost or at risk. */

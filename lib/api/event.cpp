@@ -19,7 +19,7 @@ const belay::Member* member_at(const belay_event* event, std::int32_t index) {
   return listed ? &members[static_cast<std::size_t>(index)] : nullptr;
 }
 
-constexpr std::int32_t kFields = BELAY_FIELD_TOTAL + 1;
+constexpr std::int32_t kFields = BELAY_FIELD_PRIMITIVE + 1;
 
 std::int64_t number_of(const belay::Event& event, std::int32_t field) {
   switch (field) {
@@ -54,6 +54,8 @@ std::int64_t number_of(const belay::Event& event, std::int32_t field) {
       return static_cast<std::int64_t>(event.members.size());
     case BELAY_FIELD_TOTAL:
       return event.member_total;
+    case BELAY_FIELD_PRIMITIVE:
+      return event.primitive;
     default:
       return 0;
   }

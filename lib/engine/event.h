@@ -44,6 +44,7 @@ struct Event {
   std::int64_t generation = 0;  // of a latch
   std::int64_t available = 0;   // of a semaphore
   std::int64_t limit = 0;       // of a semaphore
+  std::int32_t primitive = 0;   // of an inspected name: belay_primitive
   std::vector<Member> members;
   std::int64_t member_total = 0;
 };

@@ -179,8 +179,11 @@ struct Inspection {
   std::int64_t total = 0;
   std::int64_t generation = 0;  // of a latch, as its count
   std::int64_t count = 0;
-  bool again = false;       // the script has more to do
-  bool serve_only = false;  // that needs nobody to be parted from it
+  std::int32_t primitive = 0;  // belay_primitive; 0: not in use
+  std::int64_t limit = 0;      // of a semaphore
+  std::int64_t used = 0;       // of its permits
+  bool again = false;          // the script has more to do
+  bool serve_only = false;     // that needs nobody to be parted from it
 };
 
 class Primitive {

@@ -1,5 +1,6 @@
 #include "primitive/lock.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/config.h"
@@ -122,6 +123,55 @@ bool read_latch(std::string_view record, Inspection* inspection) {
   inspection->count = fields.number();
   inspection->generation = fields.number();
   return fields.complete() && inspection->count >= 0 && inspection->generation >= 0;
+}
+
+// What a name is in use for, by its record.
+void read_use(std::string_view record, Inspection* inspection) {
+  if (is_latch(record)) {
+    inspection->primitive = BELAY_LATCH;
+    return;
+  }
+  Unpacker fields(record);
+  fields.bytes(1);  // version
+  const std::uint8_t kind = fields.u8();
+  fields.bytes(1);  // somebody waits
+  const bool joint = fields.bytes(kClaimSize) == std::string(kClaimSize, '\0');
+  fields.bytes(24);  // fence, since, end of the fence range
+  const Micros expires = fields.number();
+  fields.bytes(4 + kClaimSize);  // holds, local waiters, who handed it on
+  const Micros delay = fields.number();
+  if (kind == BELAY_SEMAPHORE) {
+    inspection->used = fields.number();
+    inspection->limit = std::clamp<std::int64_t>(fields.number(), 0, kMaxId);
+  }
+  // Nobody gets a lock before its lock-delay has passed either.
+  const bool kept = kind == BELAY_SEMAPHORE || inspection->total > 0 ||
+                    (!joint && expires + delay >= inspection->server_time);
+  if (fields.complete() && kept && (kind == BELAY_LOCK || kind == BELAY_SEMAPHORE)) {
+    inspection->primitive = kind;
+  }
+}
+
+// What a name without a record is in use for: as its first waiter says.
+std::int32_t awaited(Reply entry) {
+  Unpacker fields(entry.text());
+  fields.bytes(24);  // epoch, grant lease, lock-delay
+  const std::int64_t permits = fields.number();
+  const std::int64_t limit = fields.number();
+  return permits < 0 ? BELAY_LATCH : limit > 0 ? BELAY_SEMAPHORE : BELAY_LOCK;
+}
+
+// How many permits are in use: the record counts also those that have ended and that nobody has
+// swept yet.
+std::int64_t used_of(const Inspection& inspection, std::int64_t holders) {
+  if (inspection.limit < 1 || static_cast<std::int64_t>(inspection.members.size()) < holders) {
+    return inspection.used;
+  }
+  std::int64_t used = 0;
+  for (const Member& member : inspection.members) {
+    used += std::clamp<std::int64_t>(member.permits, 1, inspection.limit);
+  }
+  return std::min(inspection.used, used);
 }
 
 // What replies of inspect and break begin with: server time, a record.
@@ -340,6 +390,11 @@ std::optional<Inspection> HeldPrimitive::read_inspect(Reply reply) const {
     inspection->members.push_back(
         read_member(reply.at(i), reply.at(i + 2), inspection->server_time));
     inspection->members.back().shared = is_read(reply.at(1).text());
+  }
+  read_use(reply.at(1).text(), &*inspection);
+  inspection->used = used_of(*inspection, *count_of(reply.at(3)));
+  if (inspection->primitive == 0 && members_at > 7 && reply.size() > 7) {
+    inspection->primitive = awaited(reply.at(7));
   }
   for (std::size_t i = 5; i + 2 < reply.size() && i < members_at; i += 3) {
     inspection->members.push_back(

@@ -20,6 +20,9 @@ void add(Inspection inspection, Event* event) {
   event->member_total += inspection.total;
   event->generation = std::max(event->generation, inspection.generation);
   event->count = std::max(event->count, inspection.count);
+  event->primitive = inspection.primitive;
+  event->limit = inspection.limit;
+  event->available = std::max<std::int64_t>(0, inspection.limit - inspection.used);
   std::move(inspection.members.begin(), inspection.members.end(),
             std::back_inserter(event->members));
 }

@@ -879,7 +879,7 @@ class WithMoreRightsThanItsUser(CliTest):
 class ShowsLocks(CliTest):
     def test_inspect_says_free(self):
         self.assertEqual(self.belay("inspect", self.name), (0, f"{self.name}: free\n", ""))
-        self.assertEqual(self.inspect(), {"name": self.name, "held": False, "holder": None,
+        self.assertEqual(self.inspect(), {"name": self.name, "primitive": None, "held": False, "holder": None,
                                           "beside": [], "waiters": [], "waiters_total": 0})
 
     def test_inspect_shows_holder_and_queue(self):
@@ -897,7 +897,7 @@ class ShowsLocks(CliTest):
             rf"  1\. +\S+ pid {waiters[0].pid} \(w0\) for \d+ s\n"
             rf"  2\. +\S+ pid {waiters[1].pid} \(w1\) for \d+ s\n$"))
         shown = self.inspect()
-        self.assertTrue(shown["held"])
+        self.assertEqual((shown["primitive"], shown["held"]), ("lock", True))
         self.assertEqual(shown["holder"]["pid"], holder.pid)
         self.assertEqual(shown["holder"]["label"], "billing")
         self.assertEqual([waiter["label"] for waiter in shown["waiters"]], ["w0", "w1"])
@@ -914,8 +914,9 @@ class ShowsLocks(CliTest):
         self.assertEqual({member["label"] for member in [shown["holder"], *shown["beside"]]},
                          {"p0", "p1", "p2"})
         self.assertEqual((shown["holder"]["permits"], shown["waiters_total"]), (1, 0))
+        self.assertEqual((shown["primitive"], shown["limit"], shown["available"]), ("semaphore", 3, 0))
         _, out, _ = self.belay("inspect", self.name)
-        for label in ("(p0)", "(p1)", "(p2)", "waiting: 0"):
+        for label in ("permits: 0 of 3 free", "(p0)", "(p1)", "(p2)", "waiting: 0"):
             self.assertEqual(out.count(label), 1)
         self.assertRegex(self.belay("ls", self.name)[1], r" and 2 more +lease .* 0 waiting\n$")
 

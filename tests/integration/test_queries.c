@@ -127,6 +127,64 @@ static void test_inspect_ids(Server* server) {
   belay_client_free(two);
 }
 
+// What inspect says that a name is in use for, in one number; a semaphore's limit and free permits.
+static int64_t use_of(belay_client* client, const char* name) {
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_inspect(client, name, -1, &event));
+  const int64_t use = belay_event_int(event, BELAY_FIELD_PRIMITIVE) * 100 +
+                      belay_event_int(event, BELAY_FIELD_LIMIT) * 10 +
+                      belay_event_int(event, BELAY_FIELD_AVAILABLE);
+  belay_event_free(event);
+  return use;
+}
+
+static void test_inspect_kinds(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  CHECK_INT(0, use_of(client, "a"));
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  CHECK_INT(BELAY_LOCK * 100, use_of(client, "a"));
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  CHECK_INT(0, use_of(client, "a"));
+  const int64_t reader = GRANTED(ACQUIRE(client, 0, .name = "r", .shared = true));
+  CHECK_INT(BELAY_LOCK * 100, use_of(client, "r"));
+  CHECK_STATUS(BELAY_OK, belay_release(client, reader));
+  CHECK_INT(0, use_of(client, "r"));
+  CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(client, "s", -1, 5, NULL));
+  CHECK_INT(BELAY_SEMAPHORE * 100 + 55, use_of(client, "s"));
+  GRANTED(ACQUIRE(client, 0, .name = "s", .primitive = BELAY_SEMAPHORE, .permits = 2));
+  CHECK_INT(BELAY_SEMAPHORE * 100 + 53, use_of(client, "s"));
+  CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(client, "s", -1, 1, NULL));
+  CHECK_INT(BELAY_SEMAPHORE * 100 + 10, use_of(client, "s"));
+  CHECK_INT(1, belay_latch_set(client, "l", -1, 1, 0, NULL) > 0);
+  CHECK_INT(BELAY_LATCH * 100, use_of(client, "l"));
+  CHECK_INT(0, belay_latch_count_down(client, "l", -1, 1, NULL));
+  CHECK_INT(BELAY_LATCH * 100, use_of(client, "l"));
+  CHECK_STATUS(BELAY_OK, belay_break(client, "l", -1, 0, NULL));
+  EVENTUALLY(use_of(client, "l") == 0);
+  belay_client_free(client);
+}
+
+// Of what has ended on the server, and what nobody has removed there yet.
+static void test_inspect_ended(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  belay_client* other = CLIENT(.url = server->url);
+  const RequestSetup permits = {
+      .name = "s", .primitive = BELAY_SEMAPHORE, .permits = 2, .limit = 3, .lease_ms = 150};
+  CHECK_STATUS(BELAY_OK, belay_hold_abandon(client, GRANTED(acquire_as(client, 0, &permits))));
+  CHECK_INT(BELAY_SEMAPHORE * 100 + 31, use_of(other, "s"));
+  EVENTUALLY(use_of(other, "s") == BELAY_SEMAPHORE * 100 + 33);
+  const RequestSetup delayed = {.name = "a", .lease_ms = 150, .lock_delay_ms = 60000};
+  CHECK_STATUS(BELAY_OK, belay_hold_abandon(client, GRANTED(acquire_as(client, 0, &delayed))));
+  EVENTUALLY(holders_of(other, "a") == 0);
+  CHECK_INT(BELAY_LOCK * 100, use_of(other, "a"));
+  CHECK_STATUS(BELAY_OK, SUBMIT(other, 1, -1, .name = "a"));
+  EVENTUALLY(waiters_of(client, "a") == 1);
+  server_ask(server, "DEL", "belay:r:{a}", NULL);
+  CHECK_INT(BELAY_LOCK * 100, use_of(client, "a"));
+  belay_client_free(client);
+  belay_client_free(other);
+}
+
 // ---- Break
 
 static void test_break(Server* server) {
@@ -391,6 +449,9 @@ const Test query_tests[] = {
     {"Inspect of a name that nobody uses lists nobody", test_inspect_nobody},
     {"Inspect lists the holder, then the waiters in order, and who they are", test_inspect},
     {"Inspect tells clients apart by their ids", test_inspect_ids},
+    {"Inspect tells lock, semaphore and latch apart, with limit and free permits",
+     test_inspect_kinds},
+    {"Inspect tells what a name is whose holders have ended", test_inspect_ended},
     {"Break gives the lock to the first waiter and tells the holder who did it", test_break},
     {"Break with a fence parts that holder only", test_break_with_a_fence},
     {"Break of a lock that nobody holds does nothing", test_break_nobody},

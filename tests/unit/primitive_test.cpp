@@ -203,6 +203,7 @@ TEST(Inspect, TakesNoNumbersBeyondAllMeasure) {
     const std::optional<Inspection> inspection = lock().read_inspect(reply);
     ASSERT_TRUE(inspection);
     EXPECT_EQ(inspection->members.at(0).since_ms, 0);
+    EXPECT_EQ(inspection->primitive, BELAY_LOCK);
   });
 }
 

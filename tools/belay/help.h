@@ -86,7 +86,9 @@ Whoever asks by --permits N/LIMIT with another LIMIT is refused from then on.
 constexpr char kInspectHelp[] = R"(belay inspect [OPTION...] NAME
 Shows who holds NAME (host, pid, label), since when, the fence, what is left of
 the lease, and who waits, in order. Exits with 0 also when NAME is free.
-  --json        {"name", "held", "holder", "waiters", "waiters_total"}, where
+  --json        {"name", "primitive", "held", "holder", "waiters",
+                "waiters_total"}, where primitive is "lock", "latch", null
+                (not in use) or "semaphore", with "limit" and "available";
                 holder is null or {"client", "label", "host", "pid", "since_ms",
                 "lease_ms", "fence", "holds", "local_waiters"}; since_ms is
                 for how long; holds and local_waiters date from the

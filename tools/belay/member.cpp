@@ -46,6 +46,9 @@ Members read_members(const belay_event* event) {
   if (belay_event_int(event, BELAY_FIELD_GENERATION) != 0) {
     members.to_go = belay_event_int(event, BELAY_FIELD_COUNT);
   }
+  members.primitive = static_cast<std::int32_t>(belay_event_int(event, BELAY_FIELD_PRIMITIVE));
+  members.limit = belay_event_int(event, BELAY_FIELD_LIMIT);
+  members.available = belay_event_int(event, BELAY_FIELD_AVAILABLE);
   return members;
 }
 

@@ -28,6 +28,9 @@ struct Members {
   std::vector<Member> waiters;  // in order
   std::int64_t waiters_total = 0;
   std::optional<std::int64_t> to_go;  // of a latch, which has no holder
+  std::int32_t primitive = 0;         // enum belay_primitive; 0: not in use
+  std::int64_t limit = 0;             // of a semaphore
+  std::int64_t available = 0;         // of its permits
 };
 
 // The members of an INSPECTED or BROKEN event.

@@ -35,10 +35,15 @@ std::string holders_text(const Members& members) {
   if (members.to_go) {
     return "latch:   " + to_go(*members.to_go) + "\n";
   }
-  if (!members.holder) {
-    return "holder:  " + describe_holders(members) + "\n";
+  std::string text;
+  if (members.limit > 0) {
+    text = "permits: " + std::to_string(members.available) + " of " +
+           std::to_string(members.limit) + " free\n";
   }
-  std::string text = holder_text(*members.holder);
+  if (!members.holder) {
+    return text + "holder:  " + describe_holders(members) + "\n";
+  }
+  text += holder_text(*members.holder);
   for (const Member& member : members.beside) {
     text += "\n" + holder_text(member);
   }
@@ -50,6 +55,21 @@ void append_holder(Json& json, const Member& holder) {
   json.key("lease_ms").number(holder.lease_ms).key("fence").number(holder.fence);
   json.key("holds").number(holder.holds).key("local_waiters").number(holder.local_waiters);
   json.key("permits").number(holder.permits).close('}');
+}
+
+// "primitive", null where the name is not in use, and what only a semaphore has.
+void append_primitive(Json& json, const Members& members) {
+  json.key("primitive");
+  if (members.primitive == BELAY_LOCK) {
+    json.text("lock");
+  } else if (members.primitive == BELAY_SEMAPHORE) {
+    json.text("semaphore").key("limit").number(members.limit);
+    json.key("available").number(members.available);
+  } else if (members.primitive == BELAY_LATCH) {
+    json.text("latch");
+  } else {
+    json.null();
+  }
 }
 
 std::string queue_text(const Members& members) {
@@ -77,7 +97,7 @@ int print(const std::string& text, int exit_code) {
 }
 
 std::string inspected_text(const std::string& name, const Members& members) {
-  if (!members.holder && !members.to_go && members.waiters.empty()) {
+  if (!members.holder && !members.to_go && members.limit == 0 && members.waiters.empty()) {
     return printable(name) + ": free\n";
   }
   return "name:    " + printable(name) + "\n" + holders_text(members) + queue_text(members);
@@ -96,6 +116,7 @@ std::string inspected_json(const std::string& name, const Members& members) {
   Json json;
   json.open('{');
   append_name(json, name);
+  append_primitive(json, members);
   json.key("held").boolean(members.holder.has_value());
   append_holder(json, members);
   json.key("beside").open('[');
