@@ -361,6 +361,22 @@ BELAY_API BELAY_MUST_USE int32_t belay_fenced_write(belay_client* client, const 
                                                     int64_t fence, int32_t argc, const char* const* argv,
                                                     const int64_t* sizes, belay_event** event);
 
+typedef struct belay_words belay_words;
+
+/* Create the words of a command without any. They are added one by one: the command, then its arguments after
+ * the key. Use them in one thread at a time, for any number of writes; adding more between two of them is
+ * fine. */
+BELAY_API belay_words* belay_words_new(void);
+BELAY_API void belay_words_free(belay_words* words);
+/* What was wrong first in belay_words_add. "" if nothing was. */
+BELAY_API const char* belay_words_error(const belay_words* words);
+/* Add a word, which is copied. `size`: -1 if NUL ends it. A command has 1..1000 words. */
+BELAY_API int32_t belay_words_add(belay_words* words, const char* word, int64_t size);
+/* As belay_fenced_write, for languages to which arrays are foreign. */
+BELAY_API BELAY_MUST_USE int32_t belay_fenced_write_words(belay_client* client, const char* key,
+                                                          int64_t key_size, int64_t fence,
+                                                          const belay_words* words, belay_event** event);
+
 /* Set how many permits a semaphore has, `limit` 1..2^31-1. Waiters get new permits at once. A lower limit
  * takes no permit back. The event has BELAY_FIELD_LIMIT and BELAY_FIELD_AVAILABLE. Returns OK, UNAVAILABLE,
  * or WRONG_TYPE if the name is in use for something else. */
@@ -420,6 +436,10 @@ BELAY_API BELAY_MUST_USE int32_t belay_submit_list(belay_client* client, int64_t
 BELAY_API BELAY_MUST_USE int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
                                                            int64_t key_size, int64_t fence, int32_t argc,
                                                            const char* const* argv, const int64_t* sizes);
+/* BELAY_EVENT_WRITTEN */
+BELAY_API BELAY_MUST_USE int32_t belay_submit_fenced_write_words(belay_client* client, int64_t tag,
+                                                                 const char* key, int64_t key_size,
+                                                                 int64_t fence, const belay_words* words);
 /* BELAY_EVENT_SEMAPHORE_LIMIT_SET */
 BELAY_API BELAY_MUST_USE int32_t belay_submit_semaphore_set_limit(belay_client* client, int64_t tag,
                                                                   const char* name, int64_t name_size,

@@ -110,6 +110,13 @@ int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_si
       event);
 }
 
+int32_t belay_fenced_write_words(belay_client* client, const char* key, int64_t key_size,
+                                 int64_t fence, const belay_words* words, belay_event** event) {
+  return answer(event_of(BELAY_EVENT_WRITTEN, client,
+                         [&] { return belay::write_of(client, key, key_size, fence, words); }),
+                event);
+}
+
 int32_t belay_semaphore_set_limit(belay_client* client, const char* name, int64_t name_size,
                                   int64_t limit, belay_event** event) {
   return answer(event_of(BELAY_EVENT_SEMAPHORE_LIMIT_SET, client,

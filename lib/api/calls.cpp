@@ -11,8 +11,6 @@ namespace belay {
 
 namespace {
 
-// Words of a fenced write's command: Lua's stack holds some thousands.
-constexpr std::int64_t kMostWords = 1000;
 // Of a latch.
 constexpr std::int64_t kMostCount = 1'000'000'000;
 constexpr std::int64_t kMostListed = 1'000'000;
@@ -83,25 +81,47 @@ Status checked_count(const Name& name, const char* what, std::int64_t value, std
   return name.ok() ? checked_range(what, value, low, high) : name.status;
 }
 
-Result<FencedWrite> checked_write(const Name& key, std::int64_t fence, std::int32_t argc,
-                                  const char* const* argv, const std::int64_t* sizes) {
-  FencedWrite write;
-  write.key = key.value;
-  write.fence = fence;
-  Status status = checked_count(key, "fence", fence, 1, kMaxFence);
-  if (status.ok()) {
-    status = checked_range("argc", argc, 1, kMostWords);
-  }
+using Words = std::vector<std::string>;
+
+Result<Words> checked_words(std::int32_t argc, const char* const* argv, const std::int64_t* sizes) {
+  Status status = checked_range("argc", argc, 1, kMostWords);
   if (status.ok() && argv == nullptr) {
     status = Status(BELAY_INVALID_ARGUMENT, "argv was NULL");
   }
+  Words words;
   for (std::int32_t i = 0; i < argc && status.ok(); ++i) {
     const Name word =
         checked_bytes("argv[" + std::to_string(i) + "]", argv[i], sizes == nullptr ? -1 : sizes[i]);
     status = word.status;
-    write.command.emplace_back(word.value);
+    words.emplace_back(word.value);
   }
-  return status.ok() ? Result(std::move(write)) : Result<FencedWrite>(status);
+  return status.ok() ? Result(std::move(words)) : Result<Words>(status);
+}
+
+Result<Words> checked_words(const belay_words* words) {
+  if (words == nullptr) {
+    return Status(BELAY_INVALID_ARGUMENT, "the words were NULL");
+  }
+  if (!words->error.ok()) {
+    return words->error;
+  }
+  if (words->list.empty()) {
+    return Status(BELAY_INVALID_ARGUMENT, "there were no words");
+  }
+  return words->list;
+}
+
+Client::Call write_of(belay_client* client, const Name& key, std::int64_t fence,
+                      Result<Words> words) {
+  Status status = checked_count(key, "fence", fence, 1, kMaxFence);
+  FencedWrite write;
+  write.key = key.value;
+  write.fence = fence;
+  write.command = std::move(words.value);
+  return question(BELAY_EVENT_WRITTEN, status.ok() ? words.status : status,
+                  [client, write = std::move(write)] {
+                    return fenced_write_query(client->rep->config().prefix, write);
+                  });
 }
 
 }  // namespace
@@ -198,11 +218,13 @@ Client::Call listing_of(belay_client* client, const char* pattern, std::int64_t 
 Client::Call write_of(belay_client* client, const char* key, std::int64_t key_size,
                       std::int64_t fence, std::int32_t argc, const char* const* argv,
                       const std::int64_t* sizes) {
-  Result<FencedWrite> write =
-      checked_write(checked_name(key, key_size, "the key"), fence, argc, argv, sizes);
-  return question(BELAY_EVENT_WRITTEN, write.status, [client, write = std::move(write.value)] {
-    return fenced_write_query(client->rep->config().prefix, write);
-  });
+  return write_of(client, checked_name(key, key_size, "the key"), fence,
+                  checked_words(argc, argv, sizes));
+}
+
+Client::Call write_of(belay_client* client, const char* key, std::int64_t key_size,
+                      std::int64_t fence, const belay_words* words) {
+  return write_of(client, checked_name(key, key_size, "the key"), fence, checked_words(words));
 }
 
 Client::Call limit_of(belay_client* client, const char* name, std::int64_t name_size,

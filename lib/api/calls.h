@@ -30,6 +30,8 @@ Client::Call listing_of(belay_client* client, const char* pattern, std::int64_t 
 Client::Call write_of(belay_client* client, const char* key, std::int64_t key_size,
                       std::int64_t fence, std::int32_t argc, const char* const* argv,
                       const std::int64_t* sizes);
+Client::Call write_of(belay_client* client, const char* key, std::int64_t key_size,
+                      std::int64_t fence, const belay_words* words);
 Client::Call limit_of(belay_client* client, const char* name, std::int64_t name_size,
                       std::int64_t limit);
 Client::Call available_of(belay_client* client, const char* name, std::int64_t name_size);

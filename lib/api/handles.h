@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/option_table.h"
 #include "base/config.h"
@@ -49,6 +50,11 @@ struct belay_request {
   mutable std::atomic<bool> used{false};
 };
 
+struct belay_words {
+  std::vector<std::string> list;
+  belay::Status error;  // the first
+};
+
 struct belay_event {
   belay::Event rep;
 };
@@ -61,6 +67,8 @@ namespace belay {
 
 // Of a semaphore.
 inline constexpr std::int64_t kMostPermits = 0x7FFFFFFF;
+// Of a fenced write's command: Lua's stack holds some thousands.
+inline constexpr std::int64_t kMostWords = 1000;
 
 // Bytes with their size, or -1 where NUL ends them; or why they are none.
 Result<std::string_view> checked_bytes(const std::string& what, const char* bytes,

@@ -95,6 +95,11 @@ int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char*
                 [&] { return belay::write_of(client, key, key_size, fence, argc, argv, sizes); });
 }
 
+int32_t belay_submit_fenced_write_words(belay_client* client, int64_t tag, const char* key,
+                                        int64_t key_size, int64_t fence, const belay_words* words) {
+  return submit(client, tag, [&] { return belay::write_of(client, key, key_size, fence, words); });
+}
+
 int32_t belay_submit_semaphore_set_limit(belay_client* client, int64_t tag, const char* name,
                                          int64_t name_size, int64_t limit) {
   return submit(client, tag, [&] { return belay::limit_of(client, name, name_size, limit); });

@@ -62,6 +62,12 @@ int32_t belay_list(belay_client* client, const char* pattern, int64_t pattern_si
 int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_size, int64_t fence,
                            int32_t argc, const char* const* argv, const int64_t* sizes,
                            belay_event** event);
+belay_words* belay_words_new(void);
+void belay_words_free(belay_words* words);
+const char* belay_words_error(const belay_words* words);
+int32_t belay_words_add(belay_words* words, const char* word, int64_t size);
+int32_t belay_fenced_write_words(belay_client* client, const char* key, int64_t key_size,
+                                 int64_t fence, const belay_words* words, belay_event** event);
 int32_t belay_semaphore_set_limit(belay_client* client, const char* name, int64_t name_size,
                                   int64_t limit, belay_event** event);
 int64_t belay_semaphore_available(belay_client* client, const char* name, int64_t name_size,
@@ -87,6 +93,8 @@ int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern
 int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
                                   int64_t key_size, int64_t fence, int32_t argc,
                                   const char* const* argv, const int64_t* sizes);
+int32_t belay_submit_fenced_write_words(belay_client* client, int64_t tag, const char* key,
+                                        int64_t key_size, int64_t fence, const belay_words* words);
 int32_t belay_submit_semaphore_set_limit(belay_client* client, int64_t tag, const char* name,
                                          int64_t name_size, int64_t limit);
 int32_t belay_submit_semaphore_available(belay_client* client, int64_t tag, const char* name,

@@ -134,6 +134,65 @@ static void test_misuse(Server* server) {
   belay_client_free(client);
 }
 
+static belay_words* words_of(const char* first, const char* second, int64_t size) {
+  belay_words* words = belay_words_new();
+  CHECK_STATUS(BELAY_OK, belay_words_add(words, first, -1));
+  CHECK_STATUS(BELAY_OK, belay_words_add(words, second, size));
+  return words;
+}
+
+static void test_words(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  char value[] = "one two";
+  belay_words* words = words_of("SET", value, 3);
+  memset(value, 'x', sizeof value - 1);  // what was added is the library's own
+  CHECK_STATUS(BELAY_OK, belay_fenced_write_words(client, "order", -1, 7, words, NULL));
+  check_data(server, "one");
+  CHECK_STATUS(BELAY_OK, belay_words_add(words, "GET", -1));
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_fenced_write_words(client, "order", -1, 7, words, &event));
+  CHECK_TEXT("one", belay_event_text(event, NULL));
+  belay_event_free(event);
+  CHECK_STATUS(BELAY_STALE_FENCE, belay_fenced_write_words(client, "order", -1, 6, words, NULL));
+  belay_words_free(words);
+  words = words_of("SET", "two", -1);
+  CHECK_STATUS(BELAY_OK, belay_submit_fenced_write_words(client, 1, "order", -1, 8, words));
+  belay_words_free(words);
+  TAKE(client, BELAY_EVENT_WRITTEN, 1, BELAY_OK);
+  check_data(server, "two");
+  belay_client_free(client);
+}
+
+static void test_bad_words(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  const int32_t wrong = BELAY_INVALID_ARGUMENT;
+  belay_words_free(NULL);
+  CHECK_TEXT("NULL", belay_words_error(NULL));
+  CHECK_STATUS(wrong, belay_words_add(NULL, "SET", -1));
+  CHECK_WHY(wrong, "NULL", belay_fenced_write_words(client, "k", -1, 1, NULL, &why));
+  TOLD(client, wrong, "NULL", belay_submit_fenced_write_words(client, 1, "k", -1, 1, NULL));
+  belay_words* words = belay_words_new();
+  CHECK_INT(0, (int64_t)strlen(belay_words_error(words)));
+  CHECK_WHY(wrong, "no words", belay_fenced_write_words(client, "k", -1, 1, words, &why));
+  for (int i = 0; i < 1000; ++i) {
+    CHECK_STATUS(BELAY_OK, belay_words_add(words, i == 0 ? "LPUSH" : "", -1));
+  }
+  CHECK_WHY(wrong, "fence", belay_fenced_write_words(client, "k", -1, 0, words, &why));
+  CHECK_WHY(wrong, "the key", belay_fenced_write_words(client, "", -1, 1, words, &why));
+  CHECK_STATUS(wrong, belay_fenced_write_words(NULL, "k", -1, 1, words, NULL));
+  CHECK_STATUS(wrong, belay_submit_fenced_write_words(NULL, 1, "k", -1, 1, words));
+  CHECK_TEXT("0", server_ask(server, "DBSIZE", NULL));
+  CHECK_STATUS(BELAY_OK, belay_fenced_write_words(client, "k", -1, 1, words, NULL));
+  CHECK_TEXT("999", server_ask(server, "LLEN", "k", NULL));
+  CHECK_STATUS(wrong, belay_words_add(words, "more", -1));
+  CHECK_STATUS(wrong, belay_words_add(words, NULL, -1));  // the first error is kept
+  CHECK_TEXT("1000 words", belay_words_error(words));
+  CHECK_WHY(wrong, "1000 words", belay_fenced_write_words(client, "k", -1, 1, words, &why));
+  CHECK_TEXT("999", server_ask(server, "LLEN", "k", NULL));
+  belay_words_free(words);
+  belay_client_free(client);
+}
+
 static void test_async(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   // What is submitted is the library's own.
@@ -255,6 +314,8 @@ const Test guard_tests[] = {
     {"A fenced write that fails leaves key and fence as they were", test_failures},
     {"A foreign key in the place of a fence answers WRONG_TYPE and is named", test_foreign_guard},
     {"Fenced writes that cannot be meant are INVALID_ARGUMENT and change nothing", test_misuse},
+    {"A fenced write takes words that were added one by one", test_words},
+    {"The first wrong word is kept, and the write tells of it", test_bad_words},
     {"A submitted write has its event, and its words may be gone", test_async},
     {"Writes take place in the order of their submission", test_order},
     {"A cancelled write is carried out all the same", test_cancel},

@@ -39,6 +39,11 @@ static void check_forked(belay_client* client, int64_t hold, belay_request* requ
   CHECK_STATUS(BELAY_FORKED, belay_submit_break(client, 1, "a", -1, 0));
   CHECK_STATUS(BELAY_FORKED, belay_submit_list(client, 1, "*", -1, 10));
   CHECK_STATUS(BELAY_FORKED, belay_submit_ping(client, 1));
+  belay_words* words = belay_words_new();
+  CHECK_STATUS(BELAY_OK, belay_words_add(words, "DEL", -1));
+  CHECK_STATUS(BELAY_FORKED, belay_fenced_write_words(client, "k", -1, 1, words, NULL));
+  CHECK_STATUS(BELAY_FORKED, belay_submit_fenced_write_words(client, 1, "k", -1, 1, words));
+  belay_words_free(words);
   CHECK_STATUS(BELAY_FORKED, belay_cancel(client, 1));
   CHECK_STATUS(BELAY_FORKED, belay_client_shutdown(client));
   CHECK_STATUS(BELAY_FORKED, belay_hold_abandon(client, hold));

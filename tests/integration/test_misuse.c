@@ -456,6 +456,11 @@ static void check_bad_name(belay_client* client, const char* name, int64_t size,
   check_call(bad, belay_latch_count_down(client, name, size, 1, &why), &why, part);
   check_call(bad, belay_latch_count(client, name, size, &why), &why, part);
   check_call(bad, belay_fenced_write(client, name, size, 1, 1, words, NULL, &why), &why, part);
+  belay_words* list = belay_words_new();
+  CHECK_STATUS(BELAY_OK, belay_words_add(list, words[0], -1));
+  check_call(bad, belay_fenced_write_words(client, name, size, 1, list, &why), &why, part);
+  TOLD(client, bad, part, belay_submit_fenced_write_words(client, 1, name, size, 1, list));
+  belay_words_free(list);
   TOLD(client, bad, part, belay_submit_inspect(client, 1, name, size));
   TOLD(client, bad, part, belay_submit_break(client, 1, name, size, 0));
   TOLD(client, bad, part, belay_submit_semaphore_set_limit(client, 1, name, size, 1));
