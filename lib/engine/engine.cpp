@@ -888,6 +888,13 @@ void Engine::on_node_down(Node& node, Micros now) {
   for (Claim* claim : claims) {
     reset_claim(*claim, now);
   }
+  // From now on the connection is what is wrong.
+  for (const auto& [name, claim] : claims_) {
+    claim->refusal = claim->node == &node ? Status() : claim->refusal;
+  }
+  for (const auto& [tag, pending] : pendings_) {
+    pending->trouble = &node_for(*pending) == &node ? Status() : pending->trouble;
+  }
   end_wait_for_clock(now);
   finish(now);
 }

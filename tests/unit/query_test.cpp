@@ -186,6 +186,26 @@ std::string page(const std::string& cursor, const std::string& key) {
          std::to_string(key.size()) + "\r\n" + key + "\r\n";
 }
 
+// What the server once refused is not why nothing is heard now.
+TEST_F(Queries, AndAcquiresNameNoCauseThatIsOlderThanTheOutage) {
+  AcquireRequest request;
+  request.primitive = &lock_;
+  request.name = "b";
+  ASSERT_TRUE(engine_.query(1, inspect_query(lock_, "a"), now_).ok());
+  ASSERT_TRUE(engine_.acquire(2, request, 0, now_).ok());
+  answer("-LOADING the dataset\r\n");
+  answer("-LOADING the dataset\r\n");
+  advance(kSecond);
+  node_.on_link_closed(Status(BELAY_UNAVAILABLE, "cut"), now_);
+  advance(config_.request_timeout);
+  ASSERT_EQ(events_.events.size(), 2U);
+  for (const Event& event : events_.events) {
+    EXPECT_EQ(event.status.code, BELAY_UNAVAILABLE);
+    EXPECT_EQ(event.status.message.find("LOADING"), std::string::npos) << event.status.message;
+    EXPECT_NE(event.status.message.find("cut"), std::string::npos) << event.status.message;
+  }
+}
+
 TEST_F(Queries, ListNoMoreThanTheirLimitOfAServerThatNeverEnds) {
   ASSERT_TRUE(engine_.query(1, list_query(lock_, "*", 2), now_).ok());
   int pages = 0;
