@@ -6,8 +6,8 @@
  * release. It also has a *fence*: a number that is greater than the fence of every earlier holder of the
  * name.
  *
- * A client that cannot be sure of a hold any more declares it LOST, at the latest when the lease ends, with
- * or without a network. LOST is final. The first release of a lost hold returns BELAY_LOST.
+ * A client that cannot confirm a hold any more declares it LOST when the lease ends, or earlier. It needs no
+ * network for that. LOST is final. The first release of a lost hold returns BELAY_LOST.
  *
  *   belay_options *options = belay_options_new();
  *   belay_options_set_url(options, "redis://localhost:6379");
@@ -150,7 +150,7 @@ BELAY_API int32_t belay_options_set_user(belay_options* options, const char* use
  * the options and the client are freed. */
 BELAY_API int32_t belay_options_set_password(belay_options* options, const char* password);
 /* Read the password from the first line of a file, instead of the URL's. The line has at most 4095 bytes. A
- * pipe is waited for, 5 s at most. The log warns of a file that not only its owner may open. */
+ * pipe is waited for, 5 s at most. The log warns of a file that others than its owner may open. */
 BELAY_API int32_t belay_options_set_password_file(belay_options* options, const char* path);
 /* Set the text that inspect shows of this client beside host and process id, at most 64 bytes. Default: the
  * program's name. */
@@ -217,9 +217,9 @@ BELAY_API BELAY_MUST_USE belay_client* belay_client_new(belay_options* options);
  * all events that were not taken. It waits for calls of other threads that are still inside; they must not
  * begin new ones. In a child after fork() it only frees memory. */
 BELAY_API void belay_client_free(belay_client* client);
-/* Shut a client down: pending submissions end with CLOSED, and every hold is LOST at once (reason
- * BELAY_REASON_CLOSED) and then released, for which the client takes 2 seconds at most. The END event
- * follows. Later submissions give CLOSED. Returns OK, CLOSED if it has been shut down before, or FORKED. */
+/* Shut a client down. Pending submissions end with CLOSED. Every hold is LOST at once (reason
+ * BELAY_REASON_CLOSED); then the client releases it, for 2 seconds at most. The END event follows. Later
+ * submissions give CLOSED. Returns OK, CLOSED if it has been shut down before, or FORKED. */
 BELAY_API int32_t belay_client_shutdown(belay_client* client);
 /* A file descriptor that is readable while an event waits to be taken, for poll(2) and the like: never read,
  * write or close it. Or minus UNAVAILABLE (the system has no descriptor left), minus FORKED. */
@@ -255,9 +255,9 @@ BELAY_API void belay_request_free(belay_request* request);
 /* What was wrong first in this request's setters. "" if nothing was. */
 BELAY_API const char* belay_request_error(const belay_request* request);
 /* Add a name: a lock takes 1..256 different names, a semaphore and a latch one. Several names are acquired
- * all or none and give one hold, with one lease, one LOST for all, and a fence for each name in the order of
- * adding. Callers that add the names in different orders do not deadlock. A waiting request may hold some of
- * its names. */
+ * all or none, and give one hold. It has one lease, one LOST for all, and a fence for each name in the order
+ * of adding. Callers that add the names in different orders do not deadlock. A waiting request may hold some
+ * of its names. */
 BELAY_API int32_t belay_request_add_name(belay_request* request, const char* name, int64_t name_size);
 /* Add a name to read-lock. Readers hold a name together, and nobody has it alone meanwhile. Waiters are
  * served in the order in which they came: a reader does not pass a waiting writer. Readers that are granted
@@ -317,9 +317,10 @@ BELAY_API int32_t belay_release_nowait(belay_client* client, int64_t hold);
  * LOST, UNAVAILABLE, UNKNOWN_HOLD, or INVALID_ARGUMENT for a hold that the client renews. */
 BELAY_API BELAY_MUST_USE int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms,
                                               belay_event** event);
-/* Turn an exclusive hold of a lock into a reader's, without letting go: it keeps its fence, and readers that
- * are next in line get the name, too. The way back does not exist: it gives WOULD_DEADLOCK. Returns OK, LOST,
- * UNAVAILABLE, UNKNOWN_HOLD, or INVALID_ARGUMENT if the owner holds the name more than once. */
+/* Turn an exclusive hold of a lock into a reader's, without releasing it. It keeps its fence, and readers
+ * that are next in line get the name, too. There is no way back: an owner that reads and asks to have the
+ * name alone gets WOULD_DEADLOCK. Returns OK, LOST, UNAVAILABLE, UNKNOWN_HOLD, or INVALID_ARGUMENT if the
+ * owner holds the name more than once. */
 BELAY_API int32_t belay_downgrade(belay_client* client, int64_t hold, belay_event** event);
 /* Ask the server whether a hold is still ours. Returns OK, LOST, UNAVAILABLE or UNKNOWN_HOLD. It costs a
  * round trip; belay_hold_state is local. */
@@ -389,10 +390,10 @@ BELAY_API BELAY_MUST_USE int64_t belay_semaphore_available(belay_client* client,
 
 /* Set a countdown latch: it opens when its count is 0, and stays open until it is set again or ends. `count`:
  * 1..10^9. `ttl_ms`: it ends so long from now, 100..2592000000 (30 days); 0: never. Each setting is a
- * generation with a higher number than all before; who waits for one is not disturbed by the next. Returns
+ * generation with a higher number than all before; the next one does not disturb its waiters. Returns
  * the generation, or minus IN_USE if the latch has not opened yet (BELAY_FIELD_COUNT says how many are to
- * go), WRONG_TYPE, UNAVAILABLE. If the connection breaks and others open and set the latch before the client
- * can ask again, the generation is theirs, or it is NOT_FOUND. */
+ * go), WRONG_TYPE, UNAVAILABLE. The client asks again after a broken connection. If others have opened and
+ * set the latch meanwhile, it returns their generation, or minus NOT_FOUND. */
 BELAY_API int64_t belay_latch_set(belay_client* client, const char* name, int64_t name_size, int64_t count,
                                   int64_t ttl_ms, belay_event** event);
 /* Count a latch down by `n`, 1..10^9, to 0 at the lowest. It counts once, also if the connection breaks
@@ -474,9 +475,9 @@ BELAY_API BELAY_MUST_USE belay_event* belay_release_within(belay_client* client,
  * it ended. Returns OK, UNKNOWN_TAG, CLOSED or FORKED. */
 BELAY_API int32_t belay_cancel(belay_client* client, int64_t tag);
 /* Take the next event; wait for it `timeout_ms` at most (0: not at all, -1: without limit). NULL: there was
- * none in time. After the last event every call in every thread returns an END event at once, with status
- * CLOSED (the client was shut down), FORKED or INVALID_ARGUMENT (the client is NULL, or the timeout below
- * -1): leave the loop then. */
+ * none in time. After the last event every call in every thread returns an END event at once: leave the loop
+ * then. Its status is CLOSED (the client was shut down), FORKED, or INVALID_ARGUMENT (the client is NULL, or
+ * the timeout is below -1). */
 BELAY_API BELAY_MUST_USE belay_event* belay_next(belay_client* client, int64_t timeout_ms);
 
 /* ---- Holds: local reads, without the network ----------------------------------------------------------- */
@@ -490,8 +491,8 @@ enum belay_state {
 /* The state of a hold (enum belay_state), or minus UNKNOWN_HOLD. The client remembers a lost hold until its
  * first release or belay_hold_abandon. */
 BELAY_API int64_t belay_hold_state(belay_client* client, int64_t hold);
-/* For how many milliseconds the hold is certainly ours without further news, 0 once it is lost; or minus
- * UNKNOWN_HOLD. */
+/* For how many milliseconds the hold is certainly ours even if the client hears nothing more. 0 once it is
+ * lost; or minus UNKNOWN_HOLD. */
 BELAY_API int64_t belay_hold_remaining_ms(belay_client* client, int64_t hold);
 /* The fence of the hold's name number `index`; 0 is the first. A lost hold keeps it. Or minus UNKNOWN_HOLD,
  * INVALID_ARGUMENT. */
@@ -524,9 +525,8 @@ enum belay_kind {
   BELAY_EVENT_SEMAPHORE_LIMIT_SET = 14,
   BELAY_EVENT_SEMAPHORE_AVAILABLE = 15,
   /* News, with tag 0. */
-  BELAY_EVENT_LOST = 20, /* a hold is not ours any more; once a hold */
-  BELAY_EVENT_AT_RISK =
-      21, /* less than a third of a hold's lease is left, as its renewal fails or has stopped */
+  BELAY_EVENT_LOST = 20,      /* a hold is not ours any more; once for each hold */
+  BELAY_EVENT_AT_RISK = 21,   /* a third of a hold's lease is left: its renewal fails or has stopped */
   BELAY_EVENT_RECOVERED = 22, /* takes an AT_RISK back */
   BELAY_EVENT_END = 30        /* there are no more events */
 };
@@ -559,11 +559,10 @@ enum belay_field {
 enum belay_reason {
   BELAY_REASON_LEASE_ENDED = 1, /* its fixed lease has ended */
   BELAY_REASON_NOT_RENEWED = 2, /* the server was not reached, or refused, until the lease ended */
-  BELAY_REASON_GONE =
-      3, /* the server does not know it: its data was lost, changed or deleted, or it had expired */
-  BELAY_REASON_BROKEN = 4,   /* belay_break took it */
-  BELAY_REASON_MAX_HOLD = 5, /* its max-hold was reached */
-  BELAY_REASON_CLOSED = 6    /* the client was shut down */
+  BELAY_REASON_GONE = 3,        /* the server does not have it: expired, deleted, or data was lost */
+  BELAY_REASON_BROKEN = 4,      /* belay_break took it */
+  BELAY_REASON_MAX_HOLD = 5,    /* its max-hold was reached */
+  BELAY_REASON_CLOSED = 6       /* the client was shut down */
 };
 
 BELAY_API void belay_event_free(belay_event* event);
@@ -588,16 +587,15 @@ BELAY_API const char* belay_event_text(const belay_event* event, int64_t* size);
 /* The members of INSPECTED, BROKEN and LISTED events: the holders first, then the waiters in order; or the
  * names found. */
 enum belay_member {
-  BELAY_MEMBER_ROLE = 1,     /* int: enum belay_role */
-  BELAY_MEMBER_NAME = 2,     /* text: the name, of LISTED */
-  BELAY_MEMBER_CLIENT = 3,   /* text: the client's id */
-  BELAY_MEMBER_LABEL = 4,    /* text */
-  BELAY_MEMBER_HOST = 5,     /* text */
-  BELAY_MEMBER_PID = 6,      /* int */
-  BELAY_MEMBER_SINCE_MS = 7, /* int: for how long it has held or waited */
-  BELAY_MEMBER_LEASE_MS = 8, /* int: what is left of a holder's lease */
-  BELAY_MEMBER_FENCE =
-      9, /* int: a holder's fence as the server knows it; its client may hold a later one by now */
+  BELAY_MEMBER_ROLE = 1,           /* int: enum belay_role */
+  BELAY_MEMBER_NAME = 2,           /* text: the name, of LISTED */
+  BELAY_MEMBER_CLIENT = 3,         /* text: the client's id */
+  BELAY_MEMBER_LABEL = 4,          /* text */
+  BELAY_MEMBER_HOST = 5,           /* text */
+  BELAY_MEMBER_PID = 6,            /* int */
+  BELAY_MEMBER_SINCE_MS = 7,       /* int: for how long it has held or waited */
+  BELAY_MEMBER_LEASE_MS = 8,       /* int: what is left of a holder's lease */
+  BELAY_MEMBER_FENCE = 9,          /* int: a holder's fence; its client may have a later one by now */
   BELAY_MEMBER_HOLDS = 10,         /* int: the holder's holds in its client, as of its last renewal */
   BELAY_MEMBER_LOCAL_WAITERS = 11, /* int: the waiters in the holder's client, as of its last renewal */
   BELAY_MEMBER_PERMITS = 12,       /* int: of a semaphore */
