@@ -76,6 +76,11 @@ struct belay_dl {
   int32_t (*belay_break)(belay_client* client, const char* name, int64_t name_size, int64_t fence, belay_event** event);
   int32_t (*belay_list)(belay_client* client, const char* pattern, int64_t pattern_size, int64_t limit, belay_event** event);
   int32_t (*belay_fenced_write)(belay_client* client, const char* key, int64_t key_size, int64_t fence, int32_t argc, const char* const* argv, const int64_t* sizes, belay_event** event);
+  belay_words* (*belay_words_new)(void);
+  void (*belay_words_free)(belay_words* words);
+  const char* (*belay_words_error)(const belay_words* words);
+  int32_t (*belay_words_add)(belay_words* words, const char* word, int64_t size);
+  int32_t (*belay_fenced_write_words)(belay_client* client, const char* key, int64_t key_size, int64_t fence, const belay_words* words, belay_event** event);
   int32_t (*belay_semaphore_set_limit)(belay_client* client, const char* name, int64_t name_size, int64_t limit, belay_event** event);
   int64_t (*belay_semaphore_available)(belay_client* client, const char* name, int64_t name_size, belay_event** event);
   int64_t (*belay_latch_set)(belay_client* client, const char* name, int64_t name_size, int64_t count, int64_t ttl_ms, belay_event** event);
@@ -90,6 +95,7 @@ struct belay_dl {
   int32_t (*belay_submit_break)(belay_client* client, int64_t tag, const char* name, int64_t name_size, int64_t fence);
   int32_t (*belay_submit_list)(belay_client* client, int64_t tag, const char* pattern, int64_t pattern_size, int64_t limit);
   int32_t (*belay_submit_fenced_write)(belay_client* client, int64_t tag, const char* key, int64_t key_size, int64_t fence, int32_t argc, const char* const* argv, const int64_t* sizes);
+  int32_t (*belay_submit_fenced_write_words)(belay_client* client, int64_t tag, const char* key, int64_t key_size, int64_t fence, const belay_words* words);
   int32_t (*belay_submit_semaphore_set_limit)(belay_client* client, int64_t tag, const char* name, int64_t name_size, int64_t limit);
   int32_t (*belay_submit_semaphore_available)(belay_client* client, int64_t tag, const char* name, int64_t name_size);
   int32_t (*belay_submit_latch_set)(belay_client* client, int64_t tag, const char* name, int64_t name_size, int64_t count, int64_t ttl_ms);
@@ -189,6 +195,11 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
          belay_dl_find(dl, "belay_break", &dl->belay_break) &&
          belay_dl_find(dl, "belay_list", &dl->belay_list) &&
          belay_dl_find(dl, "belay_fenced_write", &dl->belay_fenced_write) &&
+         belay_dl_find(dl, "belay_words_new", &dl->belay_words_new) &&
+         belay_dl_find(dl, "belay_words_free", &dl->belay_words_free) &&
+         belay_dl_find(dl, "belay_words_error", &dl->belay_words_error) &&
+         belay_dl_find(dl, "belay_words_add", &dl->belay_words_add) &&
+         belay_dl_find(dl, "belay_fenced_write_words", &dl->belay_fenced_write_words) &&
          belay_dl_find(dl, "belay_semaphore_set_limit", &dl->belay_semaphore_set_limit) &&
          belay_dl_find(dl, "belay_semaphore_available", &dl->belay_semaphore_available) &&
          belay_dl_find(dl, "belay_latch_set", &dl->belay_latch_set) &&
@@ -203,6 +214,7 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
          belay_dl_find(dl, "belay_submit_break", &dl->belay_submit_break) &&
          belay_dl_find(dl, "belay_submit_list", &dl->belay_submit_list) &&
          belay_dl_find(dl, "belay_submit_fenced_write", &dl->belay_submit_fenced_write) &&
+         belay_dl_find(dl, "belay_submit_fenced_write_words", &dl->belay_submit_fenced_write_words) &&
          belay_dl_find(dl, "belay_submit_semaphore_set_limit", &dl->belay_submit_semaphore_set_limit) &&
          belay_dl_find(dl, "belay_submit_semaphore_available", &dl->belay_submit_semaphore_available) &&
          belay_dl_find(dl, "belay_submit_latch_set", &dl->belay_submit_latch_set) &&
