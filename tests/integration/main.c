@@ -47,6 +47,7 @@ static const int32_t kStatuses[] = {BELAY_OK,
                                     BELAY_SERVER_ERROR,
                                     BELAY_NOT_FOUND,
                                     BELAY_LIMIT_DIFFERS,
+                                    BELAY_IN_USE,
                                     BELAY_INVALID_ARGUMENT,
                                     BELAY_UNSUPPORTED_URL,
                                     BELAY_TAG_IN_USE,
@@ -57,7 +58,8 @@ static const int32_t kStatuses[] = {BELAY_OK,
                                     BELAY_LOST,
                                     BELAY_CANCELLED,
                                     BELAY_CLOSED,
-                                    BELAY_FORKED};
+                                    BELAY_FORKED,
+                                    BELAY_STALE_FENCE};
 
 // Words choose the tests whose names contain one of them, or with a dash in front those that
 // contain none.

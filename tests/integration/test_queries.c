@@ -107,6 +107,22 @@ static void test_inspect(Server* server) {
   belay_client_free(client);
 }
 
+static void test_inspect_local(Server* server) {
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = scaled(600));
+  const RequestSetup again = {.name = "a", .owner = 7};
+  GRANTED(acquire_as(client, 0, &again));
+  GRANTED(acquire_as(client, 0, &again));
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
+  for (bool told = false; !told; nap()) {  // by the next renewal
+    belay_event* event = NULL;
+    CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, &event));
+    told = number_of(event, 0, BELAY_MEMBER_HOLDS) == 2 &&
+           number_of(event, 0, BELAY_MEMBER_LOCAL_WAITERS) == 1;
+    belay_event_free(event);
+  }
+  belay_client_free(client);
+}
+
 static void test_inspect_ids(Server* server) {
   belay_client* one = CLIENT(.url = server->url);
   belay_client* two = CLIENT(.url = server->url);
@@ -448,6 +464,7 @@ const Test query_tests[] = {
     {"Verify says OK while a hold is ours and LOST once its record is gone", test_verify},
     {"Inspect of a name that nobody uses lists nobody", test_inspect_nobody},
     {"Inspect lists the holder, then the waiters in order, and who they are", test_inspect},
+    {"Inspect counts the holds and the waiters in the holder's client", test_inspect_local},
     {"Inspect tells clients apart by their ids", test_inspect_ids},
     {"Inspect tells lock, semaphore and latch apart, with limit and free permits",
      test_inspect_kinds},
