@@ -185,7 +185,10 @@ enum belay_log_level {
 BELAY_API int32_t belay_options_set_log_level(belay_options* options, int32_t level);
 
 /* Set any option by its name, as its setter does: "watchdog_lease_ms", "10000". A number stands in the
- * option's unit; a level is a name or a number. An unknown name gives INVALID_ARGUMENT. */
+ * option's unit; a level is a name or a number. An unknown name gives INVALID_ARGUMENT. An option that has no
+ * setter:
+ * log_events: what the client tells by LOG events, a level; default none. 1000 of them wait to be taken at
+ * most; the next one tells how many were dropped meanwhile. They do not count as pending. */
 BELAY_API int32_t belay_options_set(belay_options* options, const char* name, const char* value);
 /* The name of option number `index`, 0 for the first. NULL: there are no more. */
 BELAY_API const char* belay_option_name(int32_t index);
@@ -528,6 +531,7 @@ enum belay_kind {
   BELAY_EVENT_LOST = 20,      /* a hold is not ours any more; once for each hold */
   BELAY_EVENT_AT_RISK = 21,   /* a third of a hold's lease is left: its renewal fails or has stopped */
   BELAY_EVENT_RECOVERED = 22, /* takes an AT_RISK back */
+  BELAY_EVENT_LOG = 23,       /* a line of the log, if the option log_events asks for it */
   BELAY_EVENT_END = 30        /* there are no more events */
 };
 
@@ -552,7 +556,10 @@ enum belay_field {
   BELAY_FIELD_LIMIT = 12,      /* of a semaphore */
   BELAY_FIELD_MEMBERS = 13,    /* how many members the event has */
   BELAY_FIELD_TOTAL = 14,      /* how many there are; more than it has if a limit cut them off */
-  BELAY_FIELD_PRIMITIVE = 15   /* of INSPECTED: enum belay_primitive; 0: the name is not in use */
+  BELAY_FIELD_PRIMITIVE = 15,  /* of INSPECTED: enum belay_primitive; 0: the name is not in use */
+  BELAY_FIELD_LEVEL = 16,      /* of LOG: enum belay_log_level */
+  BELAY_FIELD_TIME_MS = 17,    /* of LOG: when, by the clock of this machine, since 1970 in UTC */
+  BELAY_FIELD_DROPPED = 18     /* of LOG: how many events of the log were dropped before this one */
 };
 
 /* Why a hold is lost or at risk. */

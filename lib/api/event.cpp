@@ -19,7 +19,7 @@ const belay::Member* member_at(const belay_event* event, std::int32_t index) {
   return listed ? &members[static_cast<std::size_t>(index)] : nullptr;
 }
 
-constexpr std::int32_t kFields = BELAY_FIELD_PRIMITIVE + 1;
+constexpr std::int32_t kFields = BELAY_FIELD_DROPPED + 1;
 
 std::int64_t number_of(const belay::Event& event, std::int32_t field) {
   switch (field) {
@@ -56,6 +56,12 @@ std::int64_t number_of(const belay::Event& event, std::int32_t field) {
       return event.member_total;
     case BELAY_FIELD_PRIMITIVE:
       return event.primitive;
+    case BELAY_FIELD_LEVEL:
+      return event.level;
+    case BELAY_FIELD_TIME_MS:
+      return event.time_ms;
+    case BELAY_FIELD_DROPPED:
+      return event.dropped;
     default:
       return 0;
   }

@@ -90,6 +90,13 @@ const Option option_table[kOptions] = {
      .low = BELAY_LOG_NONE,
      .high = BELAY_LOG_DEBUG,
      .number = &Config::log_level},
+    {.type = OptionType::kLevel,
+     .name = "log_events",
+     .unit = "",
+     .about = "what the client tells by LOG events",
+     .low = BELAY_LOG_NONE,
+     .high = BELAY_LOG_DEBUG,
+     .number = &Config::log_events},
 };
 
 std::string Option::range() const {

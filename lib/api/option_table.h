@@ -48,7 +48,7 @@ struct Option {
   void copy(const Config& from, Config* to) const;
 };
 
-inline constexpr std::size_t kOptions = 11;
+inline constexpr std::size_t kOptions = 12;
 
 extern const Option option_table[kOptions];
 

@@ -12,4 +12,10 @@ Micros boot_time() {
   return Micros{time.tv_sec} * kSecond + time.tv_nsec / 1000;
 }
 
+std::int64_t wall_ms() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return std::int64_t{time.tv_sec} * 1000 + time.tv_nsec / kSecond;
+}
+
 }  // namespace belay

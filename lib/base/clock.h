@@ -25,4 +25,7 @@ constexpr std::int64_t to_ms(Micros duration) {
 
 Micros boot_time();
 
+// Milliseconds since 1970, for people: it may be set, and step.
+std::int64_t wall_ms();
+
 }  // namespace belay

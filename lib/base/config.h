@@ -37,6 +37,7 @@ struct Config {
   Micros max_hold = 0;  // 0: no limit
   std::int64_t max_pending = 100'000;
   std::int64_t log_level = BELAY_LOG_NONE;
+  std::int64_t log_events = BELAY_LOG_NONE;
 };
 
 // Bounds and measures of the protocol; the reasons are in lib/README.md.

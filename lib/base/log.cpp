@@ -105,12 +105,16 @@ std::string line_of(std::int32_t level, const std::string& message) {
 
 }  // namespace
 
-Log::Log(std::int32_t level, std::function<void()> wake) : level_(level), wake_(std::move(wake)) {
+Log::Log(std::int64_t level, std::function<void()> wake, std::int64_t told, Tell tell)
+    : level_(level), wake_(std::move(wake)), told_(told), tell_(std::move(tell)) {
   fstat(STDERR_FILENO, &first_);  // zeros where there is none
 }
 
 void Log::write(std::int32_t level, const std::string& message) {
-  if (!enabled(level)) {
+  if (level <= told_) {
+    tell_(level, message);
+  }
+  if (level > level_) {
     return;
   }
   std::string line = line_of(level, message);

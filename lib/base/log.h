@@ -1,6 +1,6 @@
-// One-line messages to stderr, for whoever asked for them. Any thread queues a line, within a
-// bound; the loop's thread writes it, outside the monitor. So a stderr that nobody reads delays
-// nothing, and a SIGPIPE meets a thread that has it blocked. Owned by the client.
+// One-line messages to stderr and as events, for whoever asked for them. Any thread queues a line,
+// within a bound; the loop's thread writes it, outside the monitor. So a stderr that nobody reads
+// delays nothing, and a SIGPIPE meets a thread that has it blocked. Owned by the client.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,12 +18,16 @@ namespace belay {
 
 class Log {
  public:
-  // `wake` is called after a line was queued: flush() is due. Any thread; also in the monitor.
-  Log(std::int32_t level, std::function<void()> wake);
+  using Tell = std::function<void(std::int32_t level, const std::string& message)>;
 
-  [[nodiscard]] bool enabled(std::int32_t level) const { return level <= level_; }
+  // `wake` is called after a line was queued: flush() is due. `tell` is called with each message of
+  // level `told` and more severe ones. Any thread; also in the monitor.
+  Log(std::int64_t level, std::function<void()> wake, std::int64_t told = BELAY_LOG_NONE,
+      Tell tell = {});
 
-  // Queues a line; where too many are queued it is dropped, and counted.
+  [[nodiscard]] bool enabled(std::int32_t level) const { return level <= level_ || level <= told_; }
+
+  // Tells of a message and queues its line; where too many are queued it is dropped, and counted.
   void write(std::int32_t level, const std::string& message);
 
   // Writes what stderr takes without being waited for. False: it takes no more now. One thread,
@@ -39,8 +43,10 @@ class Log {
   bool take(std::string* bytes);
   void drop_all();
 
-  const std::int32_t level_;
+  const std::int64_t level_;
   const std::function<void()> wake_;
+  const std::int64_t told_;
+  const Tell tell_;
 
   struct stat first_ {};  // what stderr was when the log was made
 

@@ -152,7 +152,9 @@ Client::Client(Config config, const Identity& identity, std::uint64_t seed)
       many_(identity),
       inbox_(identity.inbox()),
       seed_(seed),
-      log_(static_cast<std::int32_t>(config_.log_level), [this] { loop_->post([this] { flush_log(); }); }) {
+      log_(
+          config_.log_level, [this] { loop_->post([this] { flush_log(); }); }, config_.log_events,
+          [this](std::int32_t level, const std::string& message) { tell_of_log(level, message); }) {
   sem_init(&shut_down_, 0, 0);
 }
 
@@ -342,6 +344,13 @@ void Client::flush_log() {
   if (!log_.flush()) {
     loop_->arm(boot_time() + kLogRetry);
   }
+}
+
+void Client::tell_of_log(std::int32_t level, const std::string& message) {
+  Event event = ended(BELAY_EVENT_LOG, 0, Status(BELAY_OK, message));
+  event.level = level;
+  event.time_ms = wall_ms();
+  queue_.push(std::move(event));
 }
 
 void Client::on_link_open() {

@@ -132,6 +132,7 @@ class Client final : public LinkEvents, public EngineEvents {
   Status start();
   void on_timer();
   void flush_log();
+  void tell_of_log(std::int32_t level, const std::string& message);
   void on_link_open() override;
   void on_link_bytes(const void* connection, std::string_view bytes) override;
   Status begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros now) REQUIRES(monitor_);

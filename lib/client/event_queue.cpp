@@ -14,6 +14,9 @@ namespace belay {
 
 namespace {
 
+// Of log events that nobody takes: beyond that they are counted only.
+constexpr std::size_t kMostLogs = 1000;
+
 bool is_connected_stream(int socket) {
   int type = 0;
   socklen_t size = sizeof type;
@@ -35,6 +38,14 @@ void EventQueue::push(Event event) {
   const MutexLock lock(mutex_);
   if (ended_) {
     return;
+  }
+  if (event.kind == BELAY_EVENT_LOG) {
+    if (logs_ >= kMostLogs) {
+      ++dropped_logs_;
+      return;
+    }
+    ++logs_;
+    event.dropped = std::exchange(dropped_logs_, 0);
   }
   completions_ += event.tag != 0 ? 1 : 0;
   events_.push_back(std::move(event));
@@ -68,6 +79,7 @@ std::unique_ptr<Event> EventQueue::next(std::int64_t timeout_ms) {
   auto event = std::make_unique<Event>(std::move(events_.front()));
   events_.pop_front();
   completions_ -= event->tag != 0 ? 1 : 0;
+  logs_ -= event->kind == BELAY_EVENT_LOG ? 1 : 0;
   if (events_.empty() && !ended_) {
     drain();
   }
@@ -111,6 +123,7 @@ void EventQueue::close() {
     const MutexLock lock(mutex_);
     events_.clear();
     completions_ = 0;
+    logs_ = 0;
   }
   end();
 }

@@ -21,6 +21,7 @@ class EventQueue {
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
 
+  // A log event may be dropped: the next one tells how many were. No other event is.
   void push(Event event);
 
   // The next event, waited for up to `timeout_ms` (-1: without limit). Null: none in time.
@@ -55,7 +56,9 @@ class EventQueue {
   int fd_ GUARDED_BY(mutex_) = -1;
   int wakeup_ GUARDED_BY(mutex_) = -1;
   bool ended_ GUARDED_BY(mutex_) = false;
-  std::atomic<std::size_t> completions_{0};  // written under the mutex
+  std::size_t logs_ GUARDED_BY(mutex_) = 0;           // of events_
+  std::int64_t dropped_logs_ GUARDED_BY(mutex_) = 0;  // since the latest that was queued
+  std::atomic<std::size_t> completions_{0};           // written under the mutex
 };
 
 }  // namespace belay

@@ -47,6 +47,9 @@ struct Event {
   std::int32_t primitive = 0;   // of an inspected name: belay_primitive
   std::vector<Member> members;
   std::int64_t member_total = 0;
+  std::int32_t level = 0;    // of a log event
+  std::int64_t time_ms = 0;  // the same: when, since 1970
+  std::int64_t dropped = 0;  // the same: how many before it were
 };
 
 // An event that has nothing to tell but how a submission ended.

@@ -182,7 +182,7 @@ bool same(const Config& one, const Config& other) {
     return std::tie(config.server.host, config.server.port, config.server.path,
                     config.server.database, config.server.user, config.server.password,
                     config.label, config.prefix, config.watchdog_lease, config.request_timeout,
-                    config.max_hold, config.max_pending, config.log_level);
+                    config.max_hold, config.max_pending, config.log_level, config.log_events);
   };
   return fields(one) == fields(other);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support.h"
@@ -141,7 +142,66 @@ static void test_closed_pipe(Server* server) {
   CHECK_INT(0, broken_pipes);
 }
 
+enum { kMostLogEvents = 1000, kBeyondBound = 20 };
+
+static belay_client* client_with_log_events(const Server* server, const char* level) {
+  belay_options* options = belay_options_new();
+  CHECK_STATUS(BELAY_OK, belay_options_set_url(options, server->url));
+  CHECK_STATUS(BELAY_OK, belay_options_set_max_pending(options, 1));
+  CHECK_STATUS(BELAY_OK, belay_options_set(options, "log_events", level));
+  belay_client* client = belay_client_new(options);
+  CHECK(client != NULL);
+  belay_options_free(options);
+  return client;
+}
+
+static void test_lines_as_events(Server* server) {
+  belay_client* client = client_with_log_events(server, "info");
+  log_lines(client, 3);  // less severe
+  belay_event* event = EVENT(client, BELAY_EVENT_LOG, 0, BELAY_OK);
+  CHECK_TEXT("connected to", belay_event_message(event));
+  CHECK(strstr(belay_event_message(event), "belay info") == NULL);
+  CHECK_INT(BELAY_LOG_INFO, belay_event_int(event, BELAY_FIELD_LEVEL));
+  CHECK_INT(0, belay_event_int(event, BELAY_FIELD_DROPPED));
+  const int64_t now = (int64_t)time(NULL) * 1000;
+  const int64_t at = belay_event_int(event, BELAY_FIELD_TIME_MS);
+  CHECK(at > now - 600000 && at <= now + 1000);
+  belay_event_free(event);
+  CHECK_STATUS(BELAY_OK, belay_submit_ping(client, 1));
+  TAKE(client, BELAY_EVENT_PINGED, 1, BELAY_OK);
+  belay_client_free(client);
+}
+
+// They are dropped beyond their bound, and neither count as pending nor keep anything from coming.
+static void test_events_beyond_their_bound(Server* server) {
+  belay_client* client = client_with_log_events(server, "debug");
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));  // it is connected, and has said so
+  log_lines(client, kMostLogEvents - 1 + kBeyondBound);
+  CHECK_STATUS(BELAY_OK, belay_submit_ping(client, 1));
+  int events = 0;
+  belay_event* event = NULL;
+  while (belay_event_kind(event = belay_next(client, -1)) == BELAY_EVENT_LOG) {
+    CHECK_INT(0, belay_event_int(event, BELAY_FIELD_DROPPED));
+    belay_event_free(event);
+    ++events;
+  }
+  CHECK_INT(BELAY_EVENT_PINGED, belay_event_kind(event));
+  belay_event_free(event);
+  CHECK_INT(kMostLogEvents, events);
+  log_lines(client, 2);
+  for (int64_t dropped = kBeyondBound; dropped >= 0; dropped -= kBeyondBound) {
+    event = EVENT(client, BELAY_EVENT_LOG, 0, BELAY_OK);
+    CHECK_TEXT("submission refused", belay_event_message(event));
+    CHECK_INT(BELAY_LOG_DEBUG, belay_event_int(event, BELAY_FIELD_LEVEL));
+    CHECK_INT(dropped, belay_event_int(event, BELAY_FIELD_DROPPED));
+    belay_event_free(event);
+  }
+  belay_client_free(client);
+}
+
 const Test log_tests[] = {
+    {"Lines of the log come as events, if asked for", test_lines_as_events},
+    {"Events of the log are dropped beyond a bound, others never", test_events_beyond_their_bound},
     {"A full stderr delays neither renewals nor LOST, and counts the lines that it drops",
      test_full_pipe},
     {"A client ends in time while stderr is full", test_end_at_a_full_pipe},
