@@ -237,6 +237,20 @@ BELAY_API int64_t belay_client_fd(belay_client* client);
 BELAY_API int32_t belay_client_set_wakeup(belay_client* client, int32_t fd);
 /* The id of this client, which other clients' inspect events show: 22 characters. "" if `client` is NULL. */
 BELAY_API const char* belay_client_id(const belay_client* client);
+/* Read what this client has done and has, without the network: the members of the event are names and
+ * numbers, all since the client began. Durations are in microseconds.
+ * acquires: those that have ended, also waits for a latch; of them grants, busy, timeouts, cancelled and
+ * failures. releases: of holds that were not lost. lost: holds. renewals: how often a name was renewed.
+ * handoffs_local: grants from one owner of this client to the next; handoffs_by_message: grants from another
+ * client. connections: how often it has connected. commands: sent. messages: received; messages_dropped: that
+ * no script of Belay sent.
+ * wait_us, hold_us and round_trip_us: for how long grants waited, holds lasted, and the server took to answer.
+ * Each has NAME_count, NAME_sum, and for powers of two NAME_le_1, NAME_le_2, NAME_le_4...: how many took so
+ * long at most.
+ * pendings, holds, names, undelivered_events: how many there are now. process_clients, process_requests,
+ * process_events: how many are not freed in this process, of all clients.
+ * Returns OK or FORKED. Later versions add names. */
+BELAY_API int32_t belay_client_metrics(belay_client* client, belay_event** event);
 /* Ask the server for a sign of life. Returns OK, UNAVAILABLE, CLOSED, or a status of class REFUSED. */
 BELAY_API int32_t belay_client_ping(belay_client* client, belay_event** event);
 
@@ -527,6 +541,7 @@ enum belay_kind {
   BELAY_EVENT_DOWNGRADED = 13,
   BELAY_EVENT_SEMAPHORE_LIMIT_SET = 14,
   BELAY_EVENT_SEMAPHORE_AVAILABLE = 15,
+  BELAY_EVENT_METRICS = 16,
   /* News, with tag 0. */
   BELAY_EVENT_LOST = 20,      /* a hold is not ours any more; once for each hold */
   BELAY_EVENT_AT_RISK = 21,   /* a third of a hold's lease is left: its renewal fails or has stopped */
@@ -591,11 +606,11 @@ BELAY_API const char* belay_event_message(const belay_event* event);
  * "" for nothing or a list. NUL ends it; `size`, unless NULL, gets its length. */
 BELAY_API const char* belay_event_text(const belay_event* event, int64_t* size);
 
-/* The members of INSPECTED, BROKEN and LISTED events: the holders first, then the waiters in order; or the
- * names found. */
+/* The members of INSPECTED, BROKEN, LISTED and METRICS events: the holders first, then the waiters in order;
+ * or the names found; or the metrics. */
 enum belay_member {
   BELAY_MEMBER_ROLE = 1,           /* int: enum belay_role */
-  BELAY_MEMBER_NAME = 2,           /* text: the name, of LISTED */
+  BELAY_MEMBER_NAME = 2,           /* text: the name, of LISTED and METRICS */
   BELAY_MEMBER_CLIENT = 3,         /* text: the client's id */
   BELAY_MEMBER_LABEL = 4,          /* text */
   BELAY_MEMBER_HOST = 5,           /* text */
@@ -606,10 +621,11 @@ enum belay_member {
   BELAY_MEMBER_HOLDS = 10,         /* int: the holder's holds in its client, as of its last renewal */
   BELAY_MEMBER_LOCAL_WAITERS = 11, /* int: the waiters in the holder's client, as of its last renewal */
   BELAY_MEMBER_PERMITS = 12,       /* int: of a semaphore */
-  BELAY_MEMBER_SHARED = 13         /* int: 1 for a reader of a lock */
+  BELAY_MEMBER_SHARED = 13,        /* int: 1 for a reader of a lock */
+  BELAY_MEMBER_VALUE = 14          /* int: of METRICS, whose names are BELAY_MEMBER_NAME */
 };
 
-enum belay_role { BELAY_ROLE_HOLDER = 1, BELAY_ROLE_WAITER = 2, BELAY_ROLE_NAME = 3 };
+enum belay_role { BELAY_ROLE_HOLDER = 1, BELAY_ROLE_WAITER = 2, BELAY_ROLE_NAME = 3, BELAY_ROLE_METRIC = 4 };
 
 /* A number of member `index`, 0..BELAY_FIELD_MEMBERS-1; 0 if it has none. */
 BELAY_API int64_t belay_event_member_int(const belay_event* event, int32_t index, int32_t field);

@@ -53,6 +53,7 @@ struct belay_dl {
   int64_t (*belay_client_fd)(belay_client* client);
   int32_t (*belay_client_set_wakeup)(belay_client* client, int32_t fd);
   const char* (*belay_client_id)(const belay_client* client);
+  int32_t (*belay_client_metrics)(belay_client* client, belay_event** event);
   int32_t (*belay_client_ping)(belay_client* client, belay_event** event);
   belay_request* (*belay_request_new)(int32_t primitive);
   void (*belay_request_free)(belay_request* request);
@@ -172,6 +173,7 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
          belay_dl_find(dl, "belay_client_fd", &dl->belay_client_fd) &&
          belay_dl_find(dl, "belay_client_set_wakeup", &dl->belay_client_set_wakeup) &&
          belay_dl_find(dl, "belay_client_id", &dl->belay_client_id) &&
+         belay_dl_find(dl, "belay_client_metrics", &dl->belay_client_metrics) &&
          belay_dl_find(dl, "belay_client_ping", &dl->belay_client_ping) &&
          belay_dl_find(dl, "belay_request_new", &dl->belay_request_new) &&
          belay_dl_find(dl, "belay_request_free", &dl->belay_request_free) &&

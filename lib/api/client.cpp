@@ -1,5 +1,6 @@
 // The client and its holds in the C API: what asks the server nothing.
 #include "api/calls.h"
+#include "client/metrics.h"
 
 namespace {
 
@@ -108,6 +109,23 @@ int32_t belay_client_set_wakeup(belay_client* client, int32_t fd) {
 
 const char* belay_client_id(const belay_client* client) {
   return client == nullptr ? "" : client->rep->id().c_str();
+}
+
+int32_t belay_client_metrics(belay_client* client, belay_event** event) {
+  belay::Event metrics = belay::ended(BELAY_EVENT_METRICS, 0, belay::usable(client));
+  const std::int32_t code = metrics.status.code;
+  if (metrics.status.ok()) {
+    const Client::Visit visit(*client->rep);
+    metrics.members = client->rep->metrics();
+    belay::add_metric("process_clients", belay::Live<belay_client>::count(), &metrics.members);
+    belay::add_metric("process_requests", belay::Live<belay_request>::count(), &metrics.members);
+    belay::add_metric("process_events", belay::Live<belay_event>::count(), &metrics.members);
+    metrics.member_total = static_cast<std::int64_t>(metrics.members.size());
+  }
+  if (event != nullptr) {
+    *event = new belay_event{std::move(metrics)};
+  }
+  return code;
 }
 
 int64_t belay_hold_state(belay_client* client, int64_t hold) {

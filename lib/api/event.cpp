@@ -144,6 +144,8 @@ int64_t belay_event_member_int(const belay_event* event, int32_t index, int32_t 
       return member->permits;
     case BELAY_MEMBER_SHARED:
       return member->shared ? 1 : 0;
+    case BELAY_MEMBER_VALUE:
+      return member->value;
     default:
       return 0;
   }

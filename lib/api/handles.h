@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/live.h"
 #include "api/option_table.h"
 #include "base/config.h"
 #include "base/status.h"
@@ -48,6 +49,7 @@ struct belay_request {
   belay::Status error;  // the first
   bool has_max_hold = false;
   mutable std::atomic<bool> used{false};
+  belay::Live<belay_request> live{};
 };
 
 struct belay_words {
@@ -57,10 +59,12 @@ struct belay_words {
 
 struct belay_event {
   belay::Event rep;
+  belay::Live<belay_event> live{};
 };
 
 struct belay_client {
   std::unique_ptr<belay::Client> rep;
+  belay::Live<belay_client> live{};
 };
 
 namespace belay {

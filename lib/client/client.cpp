@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "client/fork.h"
+#include "client/metrics.h"
 
 namespace belay {
 
@@ -329,6 +330,22 @@ Engine::HoldView Client::look(std::int64_t hold) {
 std::vector<std::int64_t> Client::holds_of(std::int64_t owner, const std::string& name) {
   const Entry entry(*this);
   return engine_->holds_of(owner, name, entry.now());
+}
+
+std::vector<Member> Client::metrics() {
+  std::vector<Member> members;
+  const auto add = [&members](const char* name, std::size_t value) {
+    add_metric(name, static_cast<std::int64_t>(value), &members);
+  };
+  const Entry entry(*this);
+  add_metrics(engine_->metrics(), &members);
+  add("commands", engine_->commands());
+  add("messages_dropped", node_->dropped());
+  add("pendings", engine_->pending());
+  add("holds", engine_->held());
+  add("names", engine_->names());
+  add("undelivered_events", queue_.size());
+  return members;
 }
 
 void Client::on_timer() {

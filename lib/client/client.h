@@ -68,6 +68,9 @@ class Client final : public LinkEvents, public EngineEvents {
   Status shutdown();
   Engine::HoldView look(std::int64_t hold);
 
+  // What it has done, and what it has, as the members of an event.
+  std::vector<Member> metrics();
+
   std::vector<std::int64_t> holds_of(std::int64_t owner, const std::string& name);
 
   std::unique_ptr<Event> next(std::int64_t timeout_ms) { return queue_.next(timeout_ms); }

@@ -109,6 +109,11 @@ bool EventQueue::set_wakeup(int socket) {
   return true;
 }
 
+std::size_t EventQueue::size() {
+  const MutexLock lock(mutex_);
+  return events_.size();
+}
+
 void EventQueue::end() {
   const MutexLock lock(mutex_);
   if (!std::exchange(ended_, true) && events_.empty()) {

@@ -40,6 +40,9 @@ class EventQueue {
   // Drops what is queued, and ends.
   void close();
 
+  // How many events are queued.
+  std::size_t size();
+
   // How many completions are queued.
   std::size_t completions() const { return completions_; }
 

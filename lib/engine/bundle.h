@@ -41,9 +41,10 @@ struct Bundle {
   std::int64_t owner = 0;
   Micros lease = 0;
   Micros max_hold = 0;
-  Status failure;  // why the acquire cannot succeed as it is
-  Status loss;     // why it is lost, once it is
-  Status warning;  // of the latest part at risk
+  Micros since = 0;  // when it was granted
+  Status failure;    // why the acquire cannot succeed as it is
+  Status loss;       // why it is lost, once it is
+  Status warning;    // of the latest part at risk
   BundleStage stage = BundleStage::kTrying;
   bool is_try = false;
   bool notify = false;

@@ -366,6 +366,7 @@ void Engine::begin_hold(Bundle& bundle, Micros now) {
   bundle.stage = BundleStage::kHeld;
   bundle.tag = 0;
   want_step(bundle);  // some may be at risk by now
+  bundle.since = now;
   lead.hold = bundle.id;
   Event event = outcome(lead, Status());
   event.fences = bundle.fences();
@@ -409,6 +410,7 @@ void Engine::report(Bundle& bundle, Micros now) {
   if (!bundle.loss.ok()) {
     give_back(bundle, now);
     if (!std::exchange(bundle.told_of_loss, true)) {
+      count_loss(bundle.since, now);
       tell_of(bundle, BELAY_EVENT_LOST, bundle.loss, now);
     }
     return;
@@ -459,6 +461,8 @@ void Engine::release_set(std::int64_t tag, Bundle& bundle, Micros now) {
   lead.event = outcome(lead, bundle.loss);
   if (!bundle.loss.ok()) {
     complete(lead, bundle.loss, now);
+  } else {
+    count_release(bundle.since, now);
   }
   const std::unique_ptr<Bundle> ended = std::move(bundles_.at(bundle.id));
   bundles_.erase(ended->id);

@@ -37,6 +37,7 @@ struct Hold {
   bool notify = false;  // queue events about it
   bool at_risk = false;
   bool abandoned = false;           // nobody knows its id any more
+  Micros since = 0;                 // when it was granted
   std::int64_t set = 0;             // of which it is a part: the id that its holder knows; 0: none
   std::vector<std::int64_t> asked;  // tags of submissions about it
 
@@ -136,6 +137,7 @@ enum class PendingKind : std::uint8_t { kAcquire, kRelease, kExtend, kVerify, kD
 struct Pending {
   std::int64_t tag = 0;
   std::uint64_t order = 0;  // of its submission
+  Micros since = 0;         // the time of it
   PendingKind kind = PendingKind::kAcquire;
   Timer timer;
   Micros reach_by = kNever;

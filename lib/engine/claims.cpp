@@ -380,6 +380,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
     ask(claim, now);
     return;
   }
+  metrics_.handoffs_by_message += grant.confirmed ? 0 : 1;
   // It is ours again: what this client passed on before was taken up.
   std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.looks_after; });
   claim.state = ClaimState::kHeld;
@@ -515,6 +516,7 @@ void Engine::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   hold.id = ++last_hold_;
   hold.claim = &claim;
   hold.owner = pending.owner;
+  hold.since = now;
   hold.group = pending.want.group;
   hold.fence = fence;
   hold.lease = pending.lease;
@@ -559,6 +561,7 @@ void Engine::pass_on(Claim& claim, Micros now) {
     return;
   }
   ++claim.handoffs;
+  ++metrics_.handoffs_local;
   deliver(claim, claim.next_fence, kNever, now);
 }
 
@@ -744,6 +747,9 @@ void Engine::declare_lost(Hold& hold, std::int32_t reason, const std::string& wh
   hold.loss = Status(BELAY_LOST, "hold " + std::to_string(hold.known_as()) + " of '" + name +
                                      "' was lost: " + why);
   hold.loss.reason = reason;
+  if (hold.set == 0) {
+    count_loss(hold.since, now);
+  }
   tell_of(hold, BELAY_EVENT_LOST, hold.loss, now);
   for (const std::int64_t asked : std::exchange(hold.asked, {})) {
     complete(*pendings_.at(asked), hold.loss, now);

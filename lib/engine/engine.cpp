@@ -124,6 +124,7 @@ Pending& Engine::add_pending(std::int64_t tag, PendingKind kind, Micros now) {
   Pending& pending = *owned;
   pending.tag = tag;
   pending.order = ++last_order_;
+  pending.since = now;
   pending.kind = kind;
   pending.timer.pending = &pending;
   pending.reach_by = now + config_.request_timeout;
@@ -233,6 +234,7 @@ Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
     finish(now);
     return {};
   }
+  count_release(hold->since, now);
   part_from(*hold, &pending, now);
   finish(now);
   return {};
@@ -244,6 +246,9 @@ Status Engine::release_nowait(std::int64_t id, Micros now) {
   Status loss;
   if (Bundle* bundle = held_set(id); bundle != nullptr) {
     loss = bundle->loss;
+    if (loss.ok()) {
+      count_release(bundle->since, now);
+    }
     give_back(*bundle, now);
     bundles_.erase(id);
   } else if (found == holds_.end() || found->second->set != 0) {
@@ -253,6 +258,7 @@ Status Engine::release_nowait(std::int64_t id, Micros now) {
     holds_.erase(found);
     loss = hold->loss;
     if (hold->claim != nullptr) {
+      count_release(hold->since, now);
       part_from(*hold, nullptr, now);
     }
   }
@@ -486,12 +492,57 @@ void Engine::complete(Pending& pending, Event event, Micros now) {
     on_part_done(*ended, event);
     return;
   }
+  if (ended->kind == PendingKind::kAcquire) {
+    count_acquire(*ended, event.status.code, now);
+  }
   if (const auto bundle = bundles_.find(ended->set);
       bundle != bundles_.end() && bundle->second->tag == ended->tag && !event.status.ok()) {
     bundle->second->tag = 0;
     want_step(*bundle->second);
   }
   events_.on_event(std::move(event));
+}
+
+void Engine::count_acquire(const Pending& pending, std::int32_t code, Micros now) {
+  switch (code) {
+    case BELAY_OK:
+      ++metrics_.grants;
+      metrics_.wait.add(now - pending.since);
+      return;
+    case BELAY_BUSY:
+      ++metrics_.busy;
+      return;
+    case BELAY_TIMEOUT:
+      ++metrics_.timeouts;
+      return;
+    case BELAY_CANCELLED:
+      ++metrics_.cancelled;
+      return;
+    default:
+      ++metrics_.failures;
+  }
+}
+
+void Engine::count_release(Micros since, Micros now) {
+  ++metrics_.releases;
+  metrics_.hold.add(now - since);
+}
+
+void Engine::count_loss(Micros since, Micros now) {
+  ++metrics_.lost;
+  metrics_.hold.add(now - since);
+}
+
+// Several names are held by one hold, their parts by one each.
+std::size_t Engine::held() const {
+  std::size_t count = holds_.size();
+  for (const auto& [id, bundle] : bundles_) {
+    count += bundle->stage == BundleStage::kHeld ? 1 : 0;
+    for (const BundlePart& part : bundle->parts) {
+      count -= holds_.contains(part.hold) ? 1 : 0;
+    }
+  }
+  return count;
 }
 
 void Engine::tell_of(Hold& hold, std::int32_t kind, Status status, Micros now) {
@@ -670,6 +721,7 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
   }
   const Flight flight = std::move(found->second);
   flights_.erase(found);
+  metrics_.round_trip.add(now - sent);
   advance(now);
   if (flight.kind == FlightKind::kRenew) {
     on_renew_reply(flight, reply, sent, now);
@@ -784,6 +836,7 @@ void Engine::on_message(Claim& claim, const Message& message, Micros now) {
 }
 
 void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
+  ++metrics_.messages;
   const std::optional<Message> message = names_.read_message(payload);
   if (!message || static_cast<std::size_t>(message->of) > primitives_.size()) {
     node.dropped_messages(1, now);
@@ -804,6 +857,7 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
 
 // Rule 13: leaves go before acquires and renewals.
 void Engine::on_node_up(Node& node, Micros now) {
+  ++metrics_.connections;
   advance(now);
   want_checks(node);
   send_queries(node, now);

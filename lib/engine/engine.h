@@ -19,6 +19,7 @@
 #include "engine/bundle.h"
 #include "engine/claim.h"
 #include "engine/event.h"
+#include "engine/metrics.h"
 #include "engine/primitive.h"
 #include "engine/query.h"
 #include "engine/timer_heap.h"
@@ -78,6 +79,15 @@ class Engine final : public NodeEvents {
   HoldView look(std::int64_t hold, Micros now);
   // The owner's holds of a lock that are not lost, the oldest first.
   std::vector<std::int64_t> holds_of(std::int64_t owner, std::string_view name, Micros now);
+
+  const Metrics& metrics() const { return metrics_; }
+
+  // How many commands were sent, how many names are known, and how many holds the callers have.
+  std::uint64_t commands() const { return last_command_; }
+
+  std::size_t names() const { return claims_.size(); }
+
+  std::size_t held() const;
 
   bool closing() const { return closing_; }
 
@@ -189,6 +199,9 @@ class Engine final : public NodeEvents {
   void give_up_on(std::uint64_t id, const Flight& flight, std::vector<Claim*>* claims);
   static void suspect(Claim& claim, std::int64_t epoch, Micros not_after);
   void reset_claim(Claim& claim, Micros now);
+  void count_acquire(const Pending& pending, std::int32_t code, Micros now);
+  void count_release(Micros since, Micros now);
+  void count_loss(Micros since, Micros now);
   void tell_of(Hold& hold, std::int32_t kind, Status status, Micros now);
   void end_everything(Micros now);
   void end_standing(Claim& claim, Micros now);
@@ -355,6 +368,7 @@ class Engine final : public NodeEvents {
   std::atomic<std::int64_t>& last_hold_;
   std::int64_t last_claim_ = 0;
   std::uint64_t last_command_ = 0;
+  Metrics metrics_;
   std::uint64_t last_order_ = 0;
   std::unordered_map<std::uint16_t, std::int64_t> highest_fences_;  // by slot
   bool closing_ = false;

@@ -12,7 +12,7 @@
 
 namespace belay {
 
-// Somebody who holds or awaits a name, or a name that was found.
+// Somebody who holds or awaits a name, a name that was found, or a metric.
 struct Member {
   std::int32_t role = 0;
   std::string name;
@@ -26,7 +26,8 @@ struct Member {
   std::int64_t holds = 0;
   std::int64_t local_waiters = 0;
   std::int64_t permits = 0;
-  bool shared = false;  // a reader
+  bool shared = false;     // a reader
+  std::int64_t value = 0;  // of a metric
 };
 
 struct Event {

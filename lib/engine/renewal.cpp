@@ -131,6 +131,7 @@ void Engine::send_renewals(const std::vector<Claim*>& claims, Micros now) {
   flight.kind = FlightKind::kRenew;
   for (Claim* claim : claims) {
     flight.renewed.push_back(renewal_of(*claim, &command, now));
+    ++metrics_.renewals;
     settle(*claim, now);
   }
   send(*claims.front()->node, std::move(command), std::move(flight), now);

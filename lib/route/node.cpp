@@ -298,6 +298,7 @@ bool Node::on_push(Reply push, Micros now) {
 
 void Node::dropped_messages(std::size_t count, Micros now) {
   dropped_ += count;
+  all_dropped_ += count;
   if (now < tell_dropped_at_ || !log_.enabled(BELAY_LOG_WARNING)) {
     return;
   }

@@ -86,6 +86,10 @@ class Node {
   // So many messages came that no script sent: tells of them now and then.
   void dropped_messages(std::size_t count, Micros now);
 
+  // How many there were.
+  std::size_t dropped() const { return all_dropped_; }
+
+
   // Why it is not up; OK while it is, or while nothing has failed yet.
   [[nodiscard]] const Status& trouble() const { return trouble_; }
 
@@ -168,6 +172,7 @@ class Node {
   bool ghosts_ = false;
   bool tracking_ = false;
   std::size_t dropped_ = 0;  // messages that nobody was told of yet
+  std::size_t all_dropped_ = 0;
   Micros tell_dropped_at_ = 0;
   std::int64_t connection_id_ = 0;  // CLIENT ID, 0 = not known
   std::deque<Connection> old_;      // that may still be alive on their servers

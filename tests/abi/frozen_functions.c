@@ -31,6 +31,7 @@ int32_t belay_client_shutdown(belay_client* client);
 int64_t belay_client_fd(belay_client* client);
 int32_t belay_client_set_wakeup(belay_client* client, int32_t fd);
 const char* belay_client_id(const belay_client* client);
+int32_t belay_client_metrics(belay_client* client, belay_event** event);
 int32_t belay_client_ping(belay_client* client, belay_event** event);
 belay_request* belay_request_new(int32_t primitive);
 void belay_request_free(belay_request* request);

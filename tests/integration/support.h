@@ -40,6 +40,7 @@ extern const Test within_tests[];
 extern const Test nowait_tests[];
 extern const Test wakeup_tests[];
 extern const Test option_tests[];
+extern const Test metric_tests[];
 extern const Test fault_tests[];
 extern const Test late_tests[];
 extern const Test cut_tests[];

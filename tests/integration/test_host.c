@@ -52,6 +52,7 @@ static void check_forked(belay_client* client, int64_t hold, belay_request* requ
   CHECK_INT(-BELAY_FORKED, belay_hold_fence(client, hold, 0));
   CHECK_INT(-BELAY_FORKED, belay_client_fd(client));
   CHECK_STATUS(BELAY_FORKED, belay_client_set_wakeup(client, -1));
+  CHECK_STATUS(BELAY_FORKED, belay_client_metrics(client, NULL));
   CHECK_INT(-BELAY_FORKED, belay_owner_holds(client, 0, "a", -1));
   for (int i = 0; i < 2; ++i) {
     TAKE(client, BELAY_EVENT_END, 0, BELAY_FORKED);

@@ -417,6 +417,7 @@ static void test_null_client(Server* server) {
   check_call(bad, belay_break(NULL, "a", -1, 0, &why), &why, "client");
   check_call(bad, belay_list(NULL, "*", -1, 1, &why), &why, "client");
   check_call(bad, belay_client_ping(NULL, &why), &why, "client");
+  check_call(bad, belay_client_metrics(NULL, &why), &why, "client");
   CHECK_STATUS(bad, belay_release(NULL, 1));
   CHECK_STATUS(bad, belay_release_nowait(NULL, 1));
   CHECK_STATUS(bad, belay_submit_acquire(NULL, 1, request, 0, 0));
