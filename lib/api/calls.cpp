@@ -14,7 +14,7 @@ namespace {
 // Of a latch.
 constexpr std::int64_t kMostCount = 1'000'000'000;
 constexpr std::int64_t kMostListed = 1'000'000;
-constexpr std::size_t kMostPattern = 64 * 1024;
+constexpr std::size_t kMostPattern = 65536;
 
 using Name = Result<std::string_view>;
 
@@ -59,9 +59,9 @@ Status checked_request(const belay_request* request, std::int64_t wait_ms) {
   return {};
 }
 
-Client::Call acquisition_of(Status checked, AcquireRequest request, std::int64_t wait_ms) {
+Client::Call acquisition_of(const Status& checked, AcquireRequest request, std::int64_t wait_ms) {
   const Result<Micros> wait = checked_wait("wait_ms", wait_ms);
-  return {BELAY_EVENT_ACQUIRED, checked.ok() ? wait.status : std::move(checked),
+  return {BELAY_EVENT_ACQUIRED, checked.ok() ? wait.status : checked,
           [request = std::move(request), wait = wait.value](Engine& engine, std::int64_t tag,
                                                             Micros now) {
             return engine.acquire(tag, request, wait, now);
@@ -147,7 +147,7 @@ Client::Call acquisition(belay_client* client, const belay_request* request, std
     checked = checked_request(request, wait_ms);
   }
   if (!checked.ok()) {
-    return acquisition_of(std::move(checked), {}, wait_ms);
+    return acquisition_of(checked, {}, wait_ms);
   }
   AcquireRequest copy = completed(client, *request);
   copy.owner = owner;

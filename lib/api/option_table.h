@@ -19,21 +19,21 @@ enum class OptionType : std::uint8_t {
 };
 
 struct Option {
-  OptionType type;
-  const char* name;
-  const char* unit;
-  const char* about;
+  const char* name = "";
+  const char* unit = "";
+  const char* about = "";
   const char* variable = "";  // of the environment
   // Of a number and a level, in the unit; of a text, its size in bytes.
   std::int64_t low = 0;
   std::int64_t high = 0;
-  bool zero_allowed = false;  // below the range, too
-  bool secret = false;
   std::int64_t scale = 1;  // of the field, in the unit
   std::int64_t Config::*number = nullptr;
   std::string Config::*text = nullptr;
   const char* forbidden = "";  // bytes of a text
   const char* fallback = "";   // of what has no field: the default in words
+  OptionType type = OptionType::kServer;
+  bool zero_allowed = false;  // below the range, too
+  bool secret = false;
 
   // What may be set, such as "100..86400000".
   [[nodiscard]] std::string range() const;
@@ -50,7 +50,7 @@ struct Option {
 
 inline constexpr std::size_t kOptions = 12;
 
-extern const Option option_table[kOptions];
+extern const Option kOptionTable[kOptions];
 
 // Null: there is none of that name.
 const Option* find_option(std::string_view name);

@@ -121,11 +121,11 @@ const Composed& composed_of(const belay::Option& option) {
   static const auto& all = *[] {
     auto* texts = new std::array<Composed, belay::kOptions>;
     for (std::size_t i = 0; i < belay::kOptions; ++i) {
-      (*texts)[i] = {belay::option_table[i].usual(), belay::option_table[i].range()};
+      (*texts)[i] = {belay::kOptionTable[i].usual(), belay::kOptionTable[i].range()};
     }
     return texts;
   }();
-  return all[static_cast<std::size_t>(&option - belay::option_table)];
+  return all[static_cast<std::size_t>(&option - belay::kOptionTable)];
 }
 
 using Setter = std::int32_t (*)(belay_options*, const char*);
@@ -234,7 +234,7 @@ int32_t belay_options_set(belay_options* options, const char* name, const char* 
 
 const char* belay_option_name(int32_t index) {
   return index >= 0 && static_cast<std::size_t>(index) < belay::kOptions
-             ? belay::option_table[index].name
+             ? belay::kOptionTable[index].name
              : nullptr;
 }
 

@@ -1,6 +1,7 @@
 #include "base/status.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string_view>
 
@@ -15,26 +16,40 @@ unsigned byte_at(std::string_view text, std::size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
 }
 
-// How many bytes the readable character at `at` has, of the table of well-formed UTF-8 in the
-// Unicode standard (3-7); 0: it is a control byte, or there is none.
+// A row of the table of well-formed UTF-8 in the Unicode standard (3-7): of its first two bytes,
+// and how many there are.
+struct WellFormed {
+  unsigned first_low, first_high, second_low, second_high;
+  std::size_t size;
+};
+
+constexpr std::array<WellFormed, 8> kWellFormed{{{0xC2, 0xDF, 0x80, 0xBF, 2},
+                                                 {0xE0, 0xE0, 0xA0, 0xBF, 3},
+                                                 {0xE1, 0xEC, 0x80, 0xBF, 3},
+                                                 {0xED, 0xED, 0x80, 0x9F, 3},
+                                                 {0xEE, 0xEF, 0x80, 0xBF, 3},
+                                                 {0xF0, 0xF0, 0x90, 0xBF, 4},
+                                                 {0xF1, 0xF3, 0x80, 0xBF, 4},
+                                                 {0xF4, 0xF4, 0x80, 0x8F, 4}}};
+
+// How many bytes the readable character at `at` has; 0: it is a control byte, or there is none.
 std::size_t character(std::string_view text, std::size_t at) {
   const unsigned first = byte_at(text, at);
+  const unsigned second = byte_at(text, at + 1);
   if (first < 0x80) {
     return first >= 0x20 && first != 0x7F ? 1 : 0;
   }
-  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  const unsigned least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-  const unsigned most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-  const unsigned second = byte_at(text, at + 1);
-  if (first < 0xC2 || first > 0xF4 || second < least || second > most) {
-    return 0;
-  }
-  for (std::size_t i = at + 2; i < at + size; ++i) {
-    if ((byte_at(text, i) & 0xC0U) != 0x80) {
-      return 0;
+  for (const WellFormed& row : kWellFormed) {
+    if (first >= row.first_low && first <= row.first_high && second >= row.second_low &&
+        second <= row.second_high && at + row.size <= text.size()) {
+      const std::string_view rest = text.substr(at + 2, row.size - 2);
+      const bool goes_on = std::all_of(rest.begin(), rest.end(), [](char byte) {
+        return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80;
+      });
+      return goes_on ? row.size : 0;
     }
   }
-  return size;
+  return 0;
 }
 
 bool is_ascii_line(const std::string& text) {

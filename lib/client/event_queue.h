@@ -44,7 +44,7 @@ class EventQueue {
   std::size_t size();
 
   // How many completions are queued.
-  std::size_t completions() const { return completions_; }
+  [[nodiscard]] std::size_t completions() const { return completions_; }
 
  private:
   void signal() REQUIRES(mutex_);

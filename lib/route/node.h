@@ -87,8 +87,7 @@ class Node {
   void dropped_messages(std::size_t count, Micros now);
 
   // How many there were.
-  std::size_t dropped() const { return all_dropped_; }
-
+  [[nodiscard]] std::size_t dropped() const { return all_dropped_; }
 
   // Why it is not up; OK while it is, or while nothing has failed yet.
   [[nodiscard]] const Status& trouble() const { return trouble_; }

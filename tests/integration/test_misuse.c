@@ -209,7 +209,7 @@ static void test_malformed_urls(Server* server) {
                {"redis://h/-1", "the database"},
                {"redis://h/1/2", "the database"},
                {"redis://h/99999999999", "the database"},
-               {"redis://h?timeout=5", "from byte 11: it takes no parameters"},
+               {"redis://h?timeout=5", "from byte 11: there is no parameter timeout"},
                {"redis://h/0?db=1", "parameters"},
                {"redis://h?", "parameter"},
                {"redis://%zz", "from byte 9: the host"},
