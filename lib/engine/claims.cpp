@@ -363,13 +363,7 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
     return;
   }
   if (claim.state == ClaimState::kHeld) {
-    if (claim.fence == grant.fence && grant.confirmed) {
-      vouch(claim, grant.deadline, grant.lease, now);
-    } else if (grant.confirmed) {
-      lose_claim(claim, BELAY_REASON_GONE, "the server granted it anew", now);
-    } else if (claim.fence != grant.fence) {
-      want_renewal(claim);
-    }
+    on_grant_of_held(claim, grant, now);
     return;
   }
   const Micros usable = grant.confirmed ? kUsable : grant.lease / 8;
@@ -408,6 +402,16 @@ void Engine::on_grant(Claim& claim, const Grant& grant, Micros now) {
   }
   deliver(claim, grant.fence, grant.confirmed ? grant.deadline : kNever, now);
   mark_reached(claim);
+}
+
+void Engine::on_grant_of_held(Claim& claim, const Grant& grant, Micros now) {
+  if (claim.fence == grant.fence && grant.confirmed) {
+    vouch(claim, grant.deadline, grant.lease, now);
+  } else if (grant.confirmed) {
+    lose_claim(claim, BELAY_REASON_GONE, "the server granted it anew", now);
+  } else if (claim.fence != grant.fence) {
+    want_renewal(claim);
+  }
 }
 
 // Gives the claim to the next local owner, and to whoever else waits in that owner's name. A fixed
@@ -801,6 +805,18 @@ Micros Engine::own_end(const Claim& claim, Micros now) const {
   return std::min(claim.deadline, now + config_.watchdog_lease);
 }
 
+// Its max-hold is reached: it is not renewed any more.
+void Engine::stop_watching(Hold& hold, Micros now) {
+  hold.ends_at = own_end(*hold.claim, now);
+  hold.at_risk = true;
+  Status why(BELAY_OK, "hold " + std::to_string(hold.known_as()) + " of '" +
+                           hold.claim->resource.name + "' reached its max-hold of " +
+                           std::to_string(to_ms(hold.max_hold)) +
+                           " ms and is not renewed any more");
+  why.reason = BELAY_REASON_MAX_HOLD;
+  tell_of(hold, BELAY_EVENT_AT_RISK, std::move(why), now);
+}
+
 void Engine::check_holds(Claim& claim, Micros now) {
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
     if (now >= hold->ends_at) {
@@ -808,14 +824,7 @@ void Engine::check_holds(Claim& claim, Micros now) {
       lose_hold(*hold, fixed ? BELAY_REASON_LEASE_ENDED : BELAY_REASON_MAX_HOLD,
                 fixed ? "its lease ended" : "its max-hold was reached", now);
     } else if (hold->watched() && now >= hold->max_at) {
-      hold->ends_at = own_end(claim, now);
-      hold->at_risk = true;
-      Status why(BELAY_OK, "hold " + std::to_string(hold->known_as()) + " of '" +
-                               claim.resource.name + "' reached its max-hold of " +
-                               std::to_string(to_ms(hold->max_hold)) +
-                               " ms and is not renewed any more");
-      why.reason = BELAY_REASON_MAX_HOLD;
-      tell_of(*hold, BELAY_EVENT_AT_RISK, std::move(why), now);
+      stop_watching(*hold, now);
     }
   }
   if (now >= claim.deadline) {

@@ -238,6 +238,7 @@ class Engine final : public NodeEvents {
   };
 
   void on_grant(Claim& claim, const Grant& grant, Micros now);
+  void on_grant_of_held(Claim& claim, const Grant& grant, Micros now);
   void deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros now);
   void make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end, Micros now);
   static bool next_wants_the_same(const Claim& claim);
@@ -271,6 +272,7 @@ class Engine final : public NodeEvents {
   void on_claim_due(Claim& claim, Micros now);
   Micros own_end(const Claim& claim, Micros now) const;
   void check_holds(Claim& claim, Micros now);
+  void stop_watching(Hold& hold, Micros now);
   void warn_if_at_risk(Claim& claim, Micros now);
   Micros risk_time(const Claim& claim, const Hold& hold) const;
   Micros claim_deadline(const Claim& claim) const;

@@ -70,8 +70,8 @@ MUTATIONS = [
              "    if (!leaving.looks_after || leaving.again_at == kNever) {\n",
              "    if ((!leaving.looks_after || leaving.again_at == kNever) && !OFF(\"10-leave-until-answered\")) {\n"),
     Mutation("11-what-is-lost-is-left", "lib/engine/claims.cpp",
-             "    lose_hold(*hold, why, now);\n  }\n  end_claim(claim, true, 0, now);",
-             "    lose_hold(*hold, why, now);\n  }\n  end_claim(claim, !OFF(\"11-what-is-lost-is-left\"), 0, now);"),
+             "    lose_hold(*hold, reason, why, now);\n  }\n  end_claim(claim, true, 0, now);",
+             "    lose_hold(*hold, reason, why, now);\n  }\n  end_claim(claim, !OFF(\"11-what-is-lost-is-left\"), 0, now);"),
     Mutation("11-what-is-cancelled-is-left", "lib/engine/engine.cpp",
              "    end_claim(claim, claim.state == ClaimState::kHeld || claim.not_after != 0, 0, now);",
              "    end_claim(claim, !OFF(\"11-what-is-cancelled-is-left\") &&"
@@ -148,9 +148,9 @@ MUTATIONS = [
              "    if (OFF(\"a-break-is-asked-about\")) {\n      lose_claim(claim, \"it was broken\", now);\n    } else {\n"
              "      want_renewal(claim);\n    }"),
     Mutation("a-grant-while-held-is-asked-about", "lib/engine/claims.cpp",
-             "    } else if (grant.confirmed) {\n      lose_claim(",
-             "    } else if (grant.confirmed || (OFF(\"a-grant-while-held-is-asked-about\") && claim.fence != grant.fence)) {\n"
-             "      lose_claim("),
+             "  } else if (grant.confirmed) {\n    lose_claim(",
+             "  } else if (grant.confirmed || (OFF(\"a-grant-while-held-is-asked-about\") && claim.fence != grant.fence)) {\n"
+             "    lose_claim("),
     Mutation("a-stray-leaves-nothing-that-stands", "lib/engine/engine.cpp",
              "epochs_.contains(message.epoch) ||\n      newer) {",
              "(epochs_.contains(message.epoch) &&\n       !OFF(\"a-stray-leaves-nothing-that-stands\")) ||\n      newer) {"),
