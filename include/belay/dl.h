@@ -264,6 +264,7 @@ static inline const char* belay_dl_load(struct belay_dl* dl, const char* path) {
   }
   return NULL;
 }
+
 /* clang-format on */
 
 #endif
