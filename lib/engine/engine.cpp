@@ -683,14 +683,16 @@ Status Engine::acquire_timeout(const Pending& pending) const {
   return status;
 }
 
-// The release itself goes on.
+// The release itself goes on. The name may also stand for an older claim of ours, whose acquire was
+// cut off and may still arrive (rule 15).
 Status Engine::release_timeout(const Pending& pending) const {
   Status status = unavailable(*pending.claim->node, "the release was not answered");
   for (Leaving& leaving : pending.claim->leaving) {
-    if (leaving.tag == pending.tag) {
-      leaving.tag = 0;
-      status.in_doubt_until = leaving.matters_until;
+    const bool own = leaving.tag == pending.tag;
+    if (own || leaving.sweep_until != 0) {
+      status.in_doubt_until = std::max(status.in_doubt_until, leaving.matters_until);
     }
+    leaving.tag = own ? 0 : leaving.tag;
   }
   return status;
 }
