@@ -53,6 +53,7 @@ struct Leaving {
   Micros sweep_until =
       0;  // server time until which a lost acquire of it may still arrive (rule 15)
   Micros matters_until = 0;  // local time at which its record has lapsed whatever happens
+  Micros cut_until = 0;      // of that, what a lost acquire of it may get
   std::int64_t tag = 0;      // of the release that waits for the answer
   bool in_flight = false;
   bool lost = false;   // somebody was told that it is lost

@@ -604,6 +604,7 @@ void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) 
     leaving.epoch = claim.epoch;
     leaving.sweep_until = claim.suspect_until;
     leaving.matters_until = matters_until;
+    leaving.cut_until = std::max(claim.cut_until, claim.matters_until);
     leaving.tag = tag;
     leaving.look_at = look_at;
     leaving.lost = now < claim.delay_until;

@@ -689,9 +689,10 @@ Status Engine::release_timeout(const Pending& pending) const {
   Status status = unavailable(*pending.claim->node, "the release was not answered");
   for (Leaving& leaving : pending.claim->leaving) {
     const bool own = leaving.tag == pending.tag;
-    if (own || leaving.sweep_until != 0) {
-      status.in_doubt_until = std::max(status.in_doubt_until, leaving.matters_until);
-    }
+    const Micros until = own                        ? leaving.matters_until
+                         : leaving.sweep_until != 0 ? leaving.cut_until
+                                                    : 0;
+    status.in_doubt_until = std::max(status.in_doubt_until, until);
     leaving.tag = own ? 0 : leaving.tag;
   }
   return status;
