@@ -285,11 +285,13 @@ std::unique_ptr<Event> Client::within(std::int64_t tag, Call call, Micros patien
     return std::make_unique<Event>(ended(call.kind, tag, std::move(status)));
   }
   if (!await(waiter, alone, patience)) {
-    const Entry entry(*this);
-    const auto waiting = waiters_.find(tag);
-    if (waiting != waiters_.end() && waiting->second == &waiter) {
-      waiters_.erase(waiting);
-      return nullptr;
+    {
+      const Entry entry(*this);
+      const auto waiting = waiters_.find(tag);
+      if (waiting != waiters_.end() && waiting->second == &waiter) {
+        waiters_.erase(waiting);
+        return nullptr;
+      }
     }
     wait_for(&waiter.served);  // whoever has served it is about to say so
   }
