@@ -820,10 +820,10 @@ void Engine::stop_watching(Hold& hold, Micros now) {
 
 void Engine::check_holds(Claim& claim, Micros now) {
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
-    if (now >= hold->ends_at) {
-      const bool fixed = hold->lease > 0;
-      lose_hold(*hold, fixed ? BELAY_REASON_LEASE_ENDED : BELAY_REASON_MAX_HOLD,
-                fixed ? "its lease ended" : "its max-hold was reached", now);
+    if (now >= hold->ends_at && hold->lease > 0) {
+      lose_hold(*hold, BELAY_REASON_LEASE_ENDED, "its lease ended", now);
+    } else if (now >= hold->ends_at) {
+      lose_hold(*hold, BELAY_REASON_MAX_HOLD, "its max-hold was reached", now);
     } else if (hold->watched() && now >= hold->max_at) {
       stop_watching(*hold, now);
     }

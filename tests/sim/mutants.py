@@ -145,7 +145,7 @@ MUTATIONS = [
     Mutation("a-break-is-asked-about", "lib/engine/engine.cpp",
              "    claim.broken_by = message.by;\n    want_renewal(claim);",
              "    claim.broken_by = message.by;\n"
-             "    if (OFF(\"a-break-is-asked-about\")) {\n      lose_claim(claim, \"it was broken\", now);\n    } else {\n"
+             "    if (OFF(\"a-break-is-asked-about\")) {\n      lose_claim(claim, BELAY_REASON_BROKEN, \"it was broken\", now);\n    } else {\n"
              "      want_renewal(claim);\n    }"),
     Mutation("a-grant-while-held-is-asked-about", "lib/engine/claims.cpp",
              "  } else if (grant.confirmed) {\n    lose_claim(",
