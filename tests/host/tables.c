@@ -5,4 +5,4 @@
 
 const Test* const test_tables[] = {descriptor_tests, fork_tests, limit_tests, host_clock_tests,
                                    NULL};
-const bool sees_every_status = false;
+const bool sees_every_number = false;

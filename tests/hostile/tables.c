@@ -7,4 +7,4 @@ extern const Test forged_tests[];
 extern const Test flood_tests[];
 
 const Test* const test_tables[] = {forged_tests, flood_tests, NULL};
-const bool sees_every_status = false;
+const bool sees_every_number = false;

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile unsigned char* seen_statuses;
+static volatile unsigned char* seen;
 
 int64_t now_ms(void) {
   struct timespec now;
@@ -27,22 +27,50 @@ void nap(void) {
   nanosleep(&moment, NULL);
 }
 
-void share_seen_statuses(void) {
-  void* memory = mmap(NULL, kSeenSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+void share_seen(void) {
+  void* memory = mmap(NULL, (size_t)kSeenWhats * kSeenSize, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     FAIL("no shared memory");
   }
-  seen_statuses = memory;
+  seen = memory;
 }
 
-bool status_was_seen(int32_t status) {
-  return status >= 0 && status < kSeenSize && seen_statuses[status] != 0;
+bool was_seen(Seen what, int32_t number) {
+  return number >= 0 && number < kSeenSize && seen[what * kSeenSize + number] != 0;
 }
 
-static void note(int32_t status) {
-  if (seen_statuses != NULL && status >= 0 && status < kSeenSize) {
-    __atomic_store_n(&seen_statuses[status], 1, __ATOMIC_RELAXED);  // threads note the same one
+static void note(Seen what, int64_t number) {
+  if (seen != NULL && number >= 0 && number < kSeenSize) {
+    // Threads note the same one.
+    __atomic_store_n(&seen[what * kSeenSize + number], 1, __ATOMIC_RELAXED);
   }
+}
+
+static void note_member(const belay_event* event, int32_t index) {
+  for (int32_t field = 0; field < kSeenSize; ++field) {
+    int64_t size = 0;
+    belay_event_member_text(event, index, field, &size);
+    if (size != 0 || belay_event_member_int(event, index, field) != 0) {
+      note(kSeenMember, field);
+    }
+  }
+}
+
+void note_and_free(belay_event* event) {
+  int64_t values[kSeenSize];
+  belay_event_read(event, values, kSeenSize);
+  for (int32_t field = 0; field < kSeenSize && event != NULL; ++field) {
+    if (values[field] != 0) {
+      note(kSeenField, field);
+    }
+  }
+  note(kSeenKind, values[BELAY_FIELD_KIND]);
+  note(kSeenReason, values[BELAY_FIELD_REASON]);
+  for (int32_t i = 0; i < values[BELAY_FIELD_MEMBERS]; ++i) {
+    note_member(event, i);
+  }
+  (belay_event_free)(event);
 }
 
 void fail_check(const char* file, int line, const char* format, ...) {
@@ -76,7 +104,7 @@ void check_status(const char* file, int line, const char* text, int32_t expected
     fail_check(file, line, "%s answered %d %s, not %s", text, actual, belay_status_name(actual),
                belay_status_name(expected));
   }
-  note(actual);
+  note(kSeenStatus, actual);
 }
 
 int64_t check_granted(const char* file, int line, const char* text, int64_t hold) {

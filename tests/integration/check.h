@@ -20,11 +20,16 @@ int64_t scaled(int64_t ms);
 // Gives others the processor for about a millisecond.
 void nap(void);
 
-// Names the statuses that were seen; the driver shares it among all processes.
+// What was seen of the header: statuses, and of every event that a test frees its kind, its reason,
+// its fields and its members' fields other than 0 and "". The driver shares it among all processes.
+typedef enum Seen { kSeenKind, kSeenReason, kSeenField, kSeenMember, kSeenStatus, kSeenWhats } Seen;
+
 enum { kSeenSize = 128 };
 
-void share_seen_statuses(void);
-bool status_was_seen(int32_t status);
+void share_seen(void);
+bool was_seen(Seen what, int32_t number);
+void note_and_free(belay_event* event);
+#define belay_event_free(event) note_and_free(event)
 
 _Noreturn void fail_check(const char* file, int line, const char* format, ...)
     __attribute__((format(printf, 3, 4)));

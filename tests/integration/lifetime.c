@@ -153,4 +153,4 @@ static const Test lifetime_tests[] = {
     {NULL, NULL}};
 
 const Test* const test_tables[] = {lifetime_tests, NULL};
-const bool sees_every_status = false;
+const bool sees_every_number = false;

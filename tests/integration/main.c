@@ -2,8 +2,8 @@
 // (BELAY_TEST_JOBS), as they wait more than they work; each in a process of its own with a server
 // of its own and a time limit. Where the machine itself stood still during a test a check of which
 // failed, it is run again: a lease may have ended meanwhile. A crash or a sanitizer's report is
-// never passed over. At the end of a run that leaves out none, or only
-// some by name, every status of the library must have been seen.
+// never passed over. At the end of a run that leaves out none, or only some by name, every status,
+// kind, reason and field of the header must have been seen.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -34,32 +34,6 @@ typedef struct Tally {
   int failed;
   int again;
 } Tally;
-
-static const int32_t kStatuses[] = {BELAY_OK,
-                                    BELAY_BUSY,
-                                    BELAY_TIMEOUT,
-                                    BELAY_UNAVAILABLE,
-                                    BELAY_TOO_MANY_PENDING,
-                                    BELAY_AUTH_FAILED,
-                                    BELAY_NOT_PERMITTED,
-                                    BELAY_WRONG_TYPE,
-                                    BELAY_UNSUPPORTED_SERVER,
-                                    BELAY_SERVER_ERROR,
-                                    BELAY_NOT_FOUND,
-                                    BELAY_LIMIT_DIFFERS,
-                                    BELAY_IN_USE,
-                                    BELAY_INVALID_ARGUMENT,
-                                    BELAY_UNSUPPORTED_URL,
-                                    BELAY_TAG_IN_USE,
-                                    BELAY_UNKNOWN_TAG,
-                                    BELAY_UNKNOWN_HOLD,
-                                    BELAY_ALREADY_USED,
-                                    BELAY_WOULD_DEADLOCK,
-                                    BELAY_LOST,
-                                    BELAY_CANCELLED,
-                                    BELAY_CLOSED,
-                                    BELAY_FORKED,
-                                    BELAY_STALE_FENCE};
 
 // Words choose the tests whose names contain one of them, or with a dash in front those that
 // contain none.
@@ -215,14 +189,30 @@ static Tally run_all(const char* program, int count, char** words) {
   return tally;
 }
 
-static int count_missing_statuses(void) {
-  int missing = 0;
-  for (size_t i = 0; i < sizeof kStatuses / sizeof kStatuses[0]; ++i) {
-    if (!status_was_seen(kStatuses[i])) {
-      printf("FAILED  no test saw the status %s\n", belay_status_name(kStatuses[i]));
-      ++missing;
-    }
+// How the names of numbers begin that a test must have seen; statuses last, as of other numbers
+// nothing needs to be.
+static const char* const kPrefixes[kSeenWhats] = {"BELAY_EVENT_", "BELAY_REASON_", "BELAY_FIELD_",
+                                                  "BELAY_MEMBER_", "BELAY_"};
+
+static int is_missing(const char* name, int32_t number) {
+  int what = 0;
+  while (strncmp(name, kPrefixes[what], strlen(kPrefixes[what])) != 0) {
+    ++what;
   }
+  const bool is_other =
+      what == kSeenStatus && strcmp(name + strlen(kPrefixes[what]), belay_status_name(number)) != 0;
+  if (is_other || was_seen(what, number)) {
+    return 0;
+  }
+  printf("FAILED  no test saw %s\n", name);
+  return 1;
+}
+
+// Goes through all numbers of the header.
+static int count_missing(void) {
+  int missing = 0;
+#define FROZEN(name, number) missing += is_missing(#name, number)
+#include "../abi/frozen_numbers.c"
   return missing;
 }
 
@@ -233,12 +223,12 @@ int main(int argc, char** argv) {
   }
   unsetenv("BELAY_URL");
   unsetenv("BELAY_LOG");
-  share_seen_statuses();
+  share_seen();
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   Tally tally = run_all(argv[1], argc - 2, argv + 2);
   const bool is_full = argc == 2 || argv[2][0] == '-';
-  if (is_full && sees_every_status) {
-    tally.failed += count_missing_statuses();
+  if (is_full && sees_every_number) {
+    tally.failed += count_missing();
   }
   printf("%d times a test was run again\n", tally.again);
   printf("integration: %d passed, %d failed\n", tally.passed, tally.failed);

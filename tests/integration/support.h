@@ -16,10 +16,10 @@ typedef struct Test {
   void (*run)(Server* server);
 } Test;
 
-// What a driver runs: tables of tests, until NULL; and whether a full run is to meet every status
-// of the library.
+// What a driver runs: tables of tests, until NULL; and whether a full run is to meet every status,
+// kind and field of the library.
 extern const Test* const test_tables[];
-extern const bool sees_every_status;
+extern const bool sees_every_number;
 
 // One table a file; a table ends with a NULL name.
 extern const Test turn_tests[];

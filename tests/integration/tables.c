@@ -20,4 +20,4 @@ const Test* const test_tables[] = {turn_tests,    shared_tests,
                                    misuse_tests,  log_tests,
                                    metric_tests,  secret_tests,
                                    scale_tests,   NULL};
-const bool sees_every_status = true;
+const bool sees_every_number = true;
