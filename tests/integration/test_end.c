@@ -169,9 +169,9 @@ static int64_t reason_of(belay_client* client, int64_t hold) {
 }
 
 static void test_reasons(Server* server) {
-  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = 300);
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = scaled(3000));
   belay_client* other = CLIENT(.url = server->url);
-  int64_t hold = GRANTED(ACQUIRE(client, 0, .name = "a", .lease_ms = 100, .notify = 1));
+  int64_t hold = GRANTED(ACQUIRE(client, 0, .name = "a", .lease_ms = scaled(300), .notify = 1));
   EVENTUALLY(belay_hold_state(client, hold) == BELAY_HOLD_LOST);
   CHECK_INT(BELAY_REASON_LEASE_ENDED, reason_of(client, hold));
   hold = GRANTED(ACQUIRE(client, 0, .name = "b", .notify = 1));
@@ -182,7 +182,7 @@ static void test_reasons(Server* server) {
   CHECK_TEXT("OK", server_ask(server, "FLUSHALL", NULL));
   EVENTUALLY(belay_hold_state(client, hold) == BELAY_HOLD_LOST);
   CHECK_INT(BELAY_REASON_GONE, reason_of(client, hold));
-  hold = GRANTED(ACQUIRE(client, 0, .name = "d", .max_hold_ms = 100, .notify = 1));
+  hold = GRANTED(ACQUIRE(client, 0, .name = "d", .max_hold_ms = scaled(300), .notify = 1));
   belay_event* risk = EVENT(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK);
   CHECK_INT(BELAY_REASON_MAX_HOLD, belay_event_int(risk, BELAY_FIELD_REASON));
   belay_event_free(risk);
@@ -193,7 +193,7 @@ static void test_reasons(Server* server) {
 }
 
 static void test_not_renewed(Server* server) {
-  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = 300);
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = scaled(1000));
   const int64_t hold = GRANTED(ACQUIRE(client, 0, .name = "a", .notify = 1));
   server_pause(server);
   belay_event* event = EVENT(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK);

@@ -107,19 +107,22 @@ static void test_inspect(Server* server) {
   belay_client_free(client);
 }
 
+static bool tells_of(belay_client* client, const char* name, int64_t holds, int64_t waiters) {
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_inspect(client, name, -1, &event));
+  const bool told = number_of(event, 0, BELAY_MEMBER_HOLDS) == holds &&
+                    number_of(event, 0, BELAY_MEMBER_LOCAL_WAITERS) == waiters;
+  belay_event_free(event);
+  return told;
+}
+
 static void test_inspect_local(Server* server) {
-  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = scaled(600));
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = scaled(3000));
   const RequestSetup again = {.name = "a", .owner = 7};
   GRANTED(acquire_as(client, 0, &again));
   GRANTED(acquire_as(client, 0, &again));
   CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
-  for (bool told = false; !told; nap()) {  // by the next renewal
-    belay_event* event = NULL;
-    CHECK_STATUS(BELAY_OK, belay_inspect(client, "a", -1, &event));
-    told = number_of(event, 0, BELAY_MEMBER_HOLDS) == 2 &&
-           number_of(event, 0, BELAY_MEMBER_LOCAL_WAITERS) == 1;
-    belay_event_free(event);
-  }
+  EVENTUALLY(tells_of(client, "a", 2, 1));  // by the next renewal
   belay_client_free(client);
 }
 
@@ -184,12 +187,15 @@ static void test_inspect_kinds(Server* server) {
 static void test_inspect_ended(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   belay_client* other = CLIENT(.url = server->url);
-  const RequestSetup permits = {
-      .name = "s", .primitive = BELAY_SEMAPHORE, .permits = 2, .limit = 3, .lease_ms = 150};
+  const RequestSetup permits = {.name = "s",
+                                .primitive = BELAY_SEMAPHORE,
+                                .permits = 2,
+                                .limit = 3,
+                                .lease_ms = scaled(1000)};
   CHECK_STATUS(BELAY_OK, belay_hold_abandon(client, GRANTED(acquire_as(client, 0, &permits))));
   CHECK_INT(BELAY_SEMAPHORE * 100 + 31, use_of(other, "s"));
   EVENTUALLY(use_of(other, "s") == BELAY_SEMAPHORE * 100 + 33);
-  const RequestSetup delayed = {.name = "a", .lease_ms = 150, .lock_delay_ms = 60000};
+  const RequestSetup delayed = {.name = "a", .lease_ms = scaled(300), .lock_delay_ms = 60000};
   CHECK_STATUS(BELAY_OK, belay_hold_abandon(client, GRANTED(acquire_as(client, 0, &delayed))));
   EVENTUALLY(holders_of(other, "a") == 0);
   CHECK_INT(BELAY_LOCK * 100, use_of(other, "a"));
