@@ -90,7 +90,8 @@ bool Engine::is_near(Claim& claim, Micros lease, Micros now) {
                                            std::to_string(to_ms(trip)) + " ms: " + why),
              now);
   }
-  return !claim.waiting.empty() && lease >= least;
+  // Whoever is next now may want something else than the claim is for.
+  return lease >= least && !claim.waiting.empty() && claim.waiting.front()->want.suits(claim.want);
 }
 
 Micros Engine::lease_for(const Pending& pending) const {

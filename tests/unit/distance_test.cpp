@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/packing.h"
+#include "primitive/mac.h"
 #include "unit/greeted.h"
 
 namespace belay {
@@ -22,10 +23,11 @@ class Distance : public Greeted {
     link_.sent.clear();
   }
 
-  void acquire(std::int64_t tag, Micros lease) {
+  void acquire(std::int64_t tag, Micros lease, const std::string& group = "") {
     AcquireRequest request;
     request.primitive = &lock_;
     request.name = "a";
+    request.want.group = group;
     request.lease = lease;
     ASSERT_TRUE(engine_.acquire(tag, request, kNever, now_).ok());
   }
@@ -39,24 +41,45 @@ class Distance : public Greeted {
     return fields.number();
   }
 
+  void grant_by_message(Micros grant_lease) {
+    Packer packed;
+    packed.u8(1).u8(1).number(1).number(100 * kSecond).number(50).number(58).number(grant_lease);
+    const std::string head = packed.u8(0).take();
+    const std::string key = "belay:r:{a}";
+    answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
+           bulk(head + mac_of(me_, 1, head + key) + key));
+  }
+
   void grant_after(Micros round_trip) {
     now_ += round_trip;
     answer(bulk(Packer().u8(1).number(100 * kSecond).number(50).number(58).u8(0).number(1).take()));
   }
 
-  void queue_after(Micros round_trip) {
+  void queue_after(Micros round_trip, Micros remaining = kSecond) {
     now_ += round_trip;
     answer(bulk(Packer()
                     .u8(2)
                     .number(100 * kSecond)
                     .number(0)
-                    .number(kSecond)
+                    .number(remaining)
                     .number(7)
                     .number(0)
                     .number(0)
                     .take()));
   }
 };
+
+// The grant is for those who are told that they are too far away, not for whoever is next.
+TEST_F(Distance, WhatReadersWereGrantedIsNotAWriters) {
+  acquire(1, kSecond, "r");
+  acquire(2, 10 * kSecond);
+  queue_after(kMillisecond, 60 * kSecond);
+  move_away(kSecond);
+  grant_by_message(8 * kSecond);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].tag, 1);
+  EXPECT_EQ(events_.events[0].status.code, BELAY_UNAVAILABLE);
+}
 
 TEST_F(Distance, ALeaseBelowFourRoundTripsIsRefusedAndGivenBack) {
   move_away(kSecond);
