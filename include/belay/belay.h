@@ -291,6 +291,11 @@ BELAY_API int32_t belay_request_set_identity(belay_request* request, const char*
  * default: whatever is set, or NOT_FOUND. The fences of permits tell the order of the grants; they do not
  * exclude. Semaphores only. */
 BELAY_API int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64_t limit);
+/* Set which generation of a latch to wait for, 0..2^52, as belay_latch_set returned it. 0, the default: the
+ * one that the server has when it is asked. A generation that has opened lets pass at once, also if a later
+ * one has begun. NOT_FOUND: the latch does not have it, or does not remember whether it opened. Latches
+ * only. */
+BELAY_API int32_t belay_request_set_generation(belay_request* request, int64_t generation);
 /* Set for how long nobody gets the name after a hold of this request was lost, 0..60000; default 0. It gives
  * the loser's last writes time to arrive. A release or a break frees the name at once. If an owner holds the
  * name several times, its first hold's delay counts. */

@@ -62,6 +62,7 @@ struct belay_dl {
   int32_t (*belay_request_add_shared_name)(belay_request* request, const char* name, int64_t name_size);
   int32_t (*belay_request_set_identity)(belay_request* request, const char* identity, int64_t identity_size);
   int32_t (*belay_request_set_permits)(belay_request* request, int64_t permits, int64_t limit);
+  int32_t (*belay_request_set_generation)(belay_request* request, int64_t generation);
   int32_t (*belay_request_set_lock_delay_ms)(belay_request* request, int64_t delay_ms);
   int32_t (*belay_request_set_lease_ms)(belay_request* request, int64_t lease_ms);
   int32_t (*belay_request_set_max_hold_ms)(belay_request* request, int64_t max_hold_ms);
@@ -182,6 +183,7 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
          belay_dl_find(dl, "belay_request_add_shared_name", &dl->belay_request_add_shared_name) &&
          belay_dl_find(dl, "belay_request_set_identity", &dl->belay_request_set_identity) &&
          belay_dl_find(dl, "belay_request_set_permits", &dl->belay_request_set_permits) &&
+         belay_dl_find(dl, "belay_request_set_generation", &dl->belay_request_set_generation) &&
          belay_dl_find(dl, "belay_request_set_lock_delay_ms", &dl->belay_request_set_lock_delay_ms) &&
          belay_dl_find(dl, "belay_request_set_lease_ms", &dl->belay_request_set_lease_ms) &&
          belay_dl_find(dl, "belay_request_set_max_hold_ms", &dl->belay_request_set_max_hold_ms) &&

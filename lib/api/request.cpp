@@ -144,6 +144,19 @@ int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64
   });
 }
 
+int32_t belay_request_set_generation(belay_request* request, int64_t generation) {
+  return set(request, "the generation", [&] {
+    Status status = fits(*request, belay::Kind::kLatch, "a generation");
+    if (status.ok()) {
+      status = belay::checked_range("generation", generation, 0, belay::kMaxFence);
+    }
+    if (status.ok()) {
+      request->request.want.generation = generation;
+    }
+    return status;
+  });
+}
+
 int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms) {
   return set_of_hold(request, "lock_delay_ms", delay_ms, 0, kMaxLockDelayMs,
                      request == nullptr ? nullptr : &request->request.want.lock_delay);

@@ -156,7 +156,9 @@ struct Pending {
   Micros lease = 0;  // also of an extension
   Micros max_hold = 0;
   bool notify = false;
-  const ManyNames* many = nullptr;  // asks for it together with the others of its set
+  const ManyNames* many = nullptr;       // asks for it together with the others of its set
+  const Primitive* primitive = nullptr;  // of a generation that is asked about before the wait
+  std::string name;                      // likewise
 
   // What is about several names leads a part for each; parts have tags of their own, below zero.
   std::int64_t set = 0;   // of the lead and of its parts
@@ -171,8 +173,9 @@ struct Pending {
   Micros may_arrive_until = 0;  // local time; of a query: beyond it, it changes nothing any more
   Status trouble;               // the latest passing error of the server
   bool answered_in_part = false;
-  std::unique_ptr<Query> query;  // null unless it is one
-  Event event;                   // what the query, or a lead, has gathered
+  // Null unless it is one, or an acquire that asks about its generation; that has no claim yet.
+  std::unique_ptr<Query> query;
+  Event event;  // what the query, or a lead, has gathered
 };
 
 }  // namespace belay

@@ -252,39 +252,10 @@ void Engine::on_acquire_error(Claim& claim, std::string_view words, Micros now) 
 // there.
 void Engine::refuse(Claim& claim, const Status& status, Micros now) {
   const bool may_stand = claim.ticket != 0 || claim.may_stand;
-  for (Pending* pending : concerned(claim)) {
+  for (Pending* pending : concerned(claim, claim.generation)) {
     complete(*pending, status, now);
   }
   end_claim(claim, may_stand, 0, now);
-}
-
-// Those who wait for what the server has answered about. Who came later may mean what began later.
-std::vector<Pending*> Engine::concerned(const Claim& claim) {
-  std::vector<Pending*> list(claim.waiting.begin(), claim.waiting.end());
-  if (claim.primitive->lets_pass()) {
-    const std::uint64_t to = claim.generation != 0 ? claim.known_to : claim.asked_to;
-    std::erase_if(list, [to](const Pending* pending) { return pending->order > to; });
-  }
-  return list;
-}
-
-// There is nothing to hold: whoever waited for that generation goes on.
-void Engine::let_pass(Claim& claim, std::int64_t generation, Micros now) {
-  for (Pending* pending : concerned(claim)) {
-    Event event = outcome(*pending, Status());
-    event.generation = generation;
-    complete(*pending, std::move(event), now);
-  }
-  end_claim(claim, false, 0, now);
-}
-
-// Where it is not the generation that is waited for, or it has not been opened, the server knows.
-void Engine::on_passed(Claim& claim, const Message& message, Micros now) {
-  if (message.opened && message.generation == claim.generation) {
-    let_pass(claim, message.generation, now);
-  } else {
-    ask(claim, now);
-  }
 }
 
 void Engine::on_busy(Claim& claim, Micros now) {
@@ -324,6 +295,7 @@ void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
   claim.ticket = answer.ticket;
   claim.generation = answer.generation;
   claim.known_to = claim.asked_to;
+  send_off_others(claim, answer.generation, now);
   end_tries(claim, now);
   static_cast<void>(is_near(claim, kMaxLease, now));
   mark_reached(claim);
@@ -490,7 +462,7 @@ void Engine::let_join(Claim& claim, Micros now) {
 
 // Of those who wait, the tries have their answer.
 void Engine::end_tries(Claim& claim, Micros now) {
-  for (Pending* pending : concerned(claim)) {
+  for (Pending* pending : concerned(claim, claim.generation)) {
     if (pending->is_try) {
       complete(*pending, Status(BELAY_BUSY), now);
     }

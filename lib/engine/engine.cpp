@@ -33,8 +33,8 @@ std::int32_t event_kind(const Pending& pending) {
 }
 
 bool is_query(const Pending& pending) {
-  return pending.kind != PendingKind::kAcquire && pending.kind != PendingKind::kRelease &&
-         pending.kind != PendingKind::kDowngrade && !pending.is_lead();
+  return pending.query != nullptr || (!pending.is_lead() && (pending.kind == PendingKind::kExtend ||
+                                                             pending.kind == PendingKind::kVerify));
 }
 
 Status unknown_hold(std::int64_t id) {
@@ -80,10 +80,6 @@ std::string shared_by_all(const Claim& claim) {
 std::string table_key(Kind kind, std::string_view name) {
   std::string key(1, static_cast<char>(kind));
   return key.append(name);
-}
-
-bool refused(const Node& node) {
-  return !node.up() && belay_status_class(node.trouble().code) == BELAY_CLASS_REFUSED;
 }
 
 }  // namespace
@@ -140,6 +136,8 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
   }
   if (request.names.size() > 1) {
     acquire_many(tag, request, wait, now);
+  } else if (request.want.generation != 0) {
+    acquire_generation(add_acquire(tag, request, wait, now), request, now);
   } else {
     place_acquire(add_acquire(tag, request, wait, now), now);
   }
@@ -149,10 +147,11 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
 
 Pending& Engine::add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait,
                              Micros now) {
-  Claim& claim = request.primitive->claims_apart() ? new_claim(*request.primitive, request.name)
-                                                   : claim_of(*request.primitive, request.name);
   Pending& pending = add_pending(tag, PendingKind::kAcquire, now);
-  pending.claim = &claim;
+  if (request.want.generation == 0) {
+    pending.claim = request.primitive->claims_apart() ? &new_claim(*request.primitive, request.name)
+                                                      : &claim_of(*request.primitive, request.name);
+  }
   pending.is_try = wait == 0;
   pending.wait_until = after(now, wait);
   pending.owner = request.owner;
@@ -174,7 +173,7 @@ void Engine::place_acquire(Pending& pending, Micros now) {
     plan_renewal(claim, now);
   } else if (pending.is_try && claim.state != ClaimState::kIdle && !may_be_let_in(claim, pending)) {
     complete(pending, Status(BELAY_BUSY), now);
-  } else if (refused(*claim.node)) {
+  } else if (claim.node->refused()) {
     complete(pending, claim.node->trouble(), now);
   } else {
     line_up(claim, pending, now);
@@ -656,7 +655,7 @@ void Engine::on_pending_due(Pending& pending, Micros now) {
 void Engine::time_out(Pending& pending, Micros now) {
   Claim* claim = pending.claim;
   Status status;
-  if (pending.kind == PendingKind::kAcquire) {
+  if (pending.kind == PendingKind::kAcquire && claim != nullptr) {
     status = acquire_timeout(pending);
   } else if (pending.kind == PendingKind::kRelease) {
     status = release_timeout(pending);

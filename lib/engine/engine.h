@@ -249,9 +249,6 @@ class Engine final : public NodeEvents {
   void look_for_room(Claim& claim, Micros now);
   void let_join(Claim& claim, Micros now);
   void end_tries(Claim& claim, Micros now);
-  static std::vector<Pending*> concerned(const Claim& claim);
-  void let_pass(Claim& claim, std::int64_t generation, Micros now);
-  void on_passed(Claim& claim, const Message& message, Micros now);
   void become_shared(Claim& claim, const std::string& group, Micros now);
   void pass_on(Claim& claim, Micros now);
   void end_claim(Claim& claim, bool leave, std::int64_t tag, Micros now);
@@ -296,6 +293,15 @@ class Engine final : public NodeEvents {
   void on_renewal_error(Claim& claim, std::string_view words, bool alone, Micros now);
   void on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micros sent, Micros now);
   void vouch(Claim& claim, Micros deadline, Micros lease, Micros now);
+
+  // generations.cpp: waits for a latch.
+  void acquire_generation(Pending& pending, const AcquireRequest& request, Micros now);
+  void ask_about_generation(Pending& pending, Micros now);
+  void wait_for_generation(Pending& pending, Micros now);
+  void send_off_others(Claim& claim, std::int64_t generation, Micros now);
+  static std::vector<Pending*> concerned(const Claim& claim, std::int64_t generation);
+  void let_pass(Claim& claim, std::int64_t generation, Micros now);
+  void on_passed(Claim& claim, const Message& message, Micros now);
 
   // queries.cpp: what asks the server without changing a claim's course.
   Command command_of(const Pending& pending, Micros not_after) const;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "engine/event.h"
+#include "engine/query.h"
 #include "net/resp.h"
 #include "route/command.h"
 
@@ -31,10 +33,11 @@ enum class Kind : std::uint8_t { kLock = 1, kSemaphore = 2, kLatch = 3 };
 // What is asked of a name. Owners of one client who want the same may share a claim, where there is
 // a group to share it with.
 struct Want {
-  std::string group;         // who share it; empty: alone
-  std::int64_t permits = 1;  // of a semaphore; 0: all that are free
-  std::int64_t limit = 0;    // of a semaphore; 0: as it is set
-  Micros lock_delay = 0;     // after a loss
+  std::string group;            // who share it; empty: alone
+  std::int64_t permits = 1;     // of a semaphore; 0: all that are free
+  std::int64_t limit = 0;       // of a semaphore; 0: as it is set
+  std::int64_t generation = 0;  // of a latch, to wait for; 0: the current one
+  Micros lock_delay = 0;        // after a loss
 
   // Whether who wants this may have what was granted to `other`, beside its holder or after it.
   [[nodiscard]] bool suits(const Want& other) const {
@@ -200,6 +203,12 @@ class Primitive {
   // they have it in turn.
   [[nodiscard]] virtual bool lets_pass() const = 0;
   [[nodiscard]] virtual Resource resource(std::string_view name) const = 0;
+
+  // What tells whether this generation of it has ended; none where there are no generations.
+  [[nodiscard]] virtual std::unique_ptr<Query> generation_query(std::string_view /*name*/,
+                                                                std::int64_t /*generation*/) const {
+    return nullptr;
+  }
 
   [[nodiscard]] virtual Command acquire(const Resource& resource,
                                         const AcquireArgs& args) const = 0;

@@ -111,7 +111,7 @@ Status Engine::query(std::int64_t tag, std::unique_ptr<Query> query, Micros now)
   pending.query = std::move(query);
   pending.event = outcome(pending, Status());
   const Node& node = node_for(pending);
-  if (!node.up() && belay_status_class(node.trouble().code) == BELAY_CLASS_REFUSED) {
+  if (node.refused()) {
     complete(pending, node.trouble(), now);
   } else {
     send_query(pending, now);
@@ -157,7 +157,9 @@ void Engine::send_query(Pending& pending, Micros now) {
     queries_for_clock_.push_back(pending.tag);
     return;
   }
-  const Micros not_after = pending.reach_by + node.clock().bound(now);  // rule 14
+  const Micros until =
+      pending.reach_by == kNever ? now + config_.request_timeout : pending.reach_by;
+  const Micros not_after = until + node.clock().bound(now);  // rule 14
   Flight flight;
   flight.tag = pending.tag;
   ++pending.unanswered;
@@ -243,6 +245,9 @@ void Engine::on_query_answer(Pending& pending, Reply reply, Micros now) {
       break;
     case Query::Progress::kAgain:
       send_query(pending, now);
+      break;
+    case Query::Progress::kWait:
+      wait_for_generation(pending, now);
       break;
     case Query::Progress::kUnsound:
       on_query_error(pending, error_words(reply), now);

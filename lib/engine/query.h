@@ -27,6 +27,7 @@ class Query {
   enum class Progress : std::uint8_t {
     kDone,   // the event is whole
     kAgain,  // ask again, with what is left of the request timeout
+    kWait,   // of a latch: the generation has not ended
     kNext,   // a part of the answer: ask for the next one, with what is left of the request timeout
     kUnsound  // no reply that the command has
   };

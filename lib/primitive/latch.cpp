@@ -144,20 +144,20 @@ class CountDownQuery final : public LatchQuery {
   const std::int64_t by_;
 };
 
-// A try to pass, by a claim of which nothing is remembered.
-class CountQuery final : public LatchQuery {
+// A try to pass, by a claim of which nothing is remembered. Generation 0 is the current one.
+class TryQuery : public LatchQuery {
  public:
-  using LatchQuery::LatchQuery;
+  TryQuery(const LatchPrimitive& latch, std::string_view name, std::int64_t generation)
+      : LatchQuery(latch, name), generation_(generation) {}
 
-  [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_LATCH_COUNT; }
-
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, Micros not_after) const override {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, Micros not_after) const final {
     AcquireArgs args;
+    args.generation = generation_;
     args.not_after = not_after;
     return latch().acquire(resource(), args);
   }
 
-  Progress read(Reply reply, Event* event) override {
+  Progress read(Reply reply, Event* event) final {
     const std::optional<AcquireAnswer> answer = latch().read_acquire(reply);
     if (answer && answer->code == AcquireCode::kMissing) {
       return missing(event);
@@ -166,11 +166,41 @@ class CountQuery final : public LatchQuery {
       return Progress::kUnsound;
     }
     tell(answer->generation, answer->count, event);
-    return Progress::kDone;
+    return answer->code == AcquireCode::kBusy ? while_it_runs() : Progress::kDone;
   }
+
+ private:
+  [[nodiscard]] virtual Progress while_it_runs() const = 0;
+
+  const std::int64_t generation_;
+};
+
+class CountQuery final : public TryQuery {
+ public:
+  CountQuery(const LatchPrimitive& latch, std::string_view name) : TryQuery(latch, name, 0) {}
+
+  [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_LATCH_COUNT; }
+
+ private:
+  [[nodiscard]] Progress while_it_runs() const override { return Progress::kDone; }
+};
+
+class GenerationQuery final : public TryQuery {
+ public:
+  using TryQuery::TryQuery;
+
+  [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_ACQUIRED; }
+
+ private:
+  [[nodiscard]] Progress while_it_runs() const override { return Progress::kWait; }
 };
 
 }  // namespace
+
+std::unique_ptr<Query> LatchPrimitive::generation_query(std::string_view name,
+                                                        std::int64_t generation) const {
+  return std::make_unique<GenerationQuery>(*this, name, generation);
+}
 
 Command LatchPrimitive::acquire(const Resource& resource, const AcquireArgs& args) const {
   Packer packed;

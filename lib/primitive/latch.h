@@ -35,6 +35,8 @@ class LatchPrimitive final : public Primitive {
     return resource_of(me_.prefix, name);
   }
 
+  [[nodiscard]] std::unique_ptr<Query> generation_query(std::string_view name,
+                                                        std::int64_t generation) const override;
   [[nodiscard]] Command acquire(const Resource& resource, const AcquireArgs& args) const override;
   [[nodiscard]] Command leave(const Resource& resource, const LeaveArgs& args) const override;
   [[nodiscard]] std::optional<AcquireAnswer> read_acquire(Reply reply) const override;

@@ -92,6 +92,11 @@ class Node {
   // Why it is not up; OK while it is, or while nothing has failed yet.
   [[nodiscard]] const Status& trouble() const { return trouble_; }
 
+  // Whether the trouble is one that somebody has to mend.
+  [[nodiscard]] bool refused() const {
+    return !up() && belay_status_class(trouble_.code) == BELAY_CLASS_REFUSED;
+  }
+
   // What the server said, and where it is about a user, of whom.
   [[nodiscard]] std::string explained(std::string_view words) const;
 

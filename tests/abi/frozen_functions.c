@@ -41,6 +41,7 @@ int32_t belay_request_add_shared_name(belay_request* request, const char* name, 
 int32_t belay_request_set_identity(belay_request* request, const char* identity,
                                    int64_t identity_size);
 int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64_t limit);
+int32_t belay_request_set_generation(belay_request* request, int64_t generation);
 int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms);
 int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms);
 int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t max_hold_ms);

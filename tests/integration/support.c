@@ -174,6 +174,9 @@ belay_request* request_of(const RequestSetup* setup) {
   if (setup->primitive == BELAY_SEMAPHORE) {
     CHECK_STATUS(BELAY_OK, belay_request_set_permits(request, setup->permits, setup->limit));
   }
+  if (setup->generation != 0) {
+    CHECK_STATUS(BELAY_OK, belay_request_set_generation(request, setup->generation));
+  }
   CHECK_STATUS(BELAY_OK, belay_request_set_lock_delay_ms(request, setup->lock_delay_ms));
   CHECK_STATUS(BELAY_OK, belay_request_set_lease_ms(request, setup->lease_ms));
   CHECK_STATUS(BELAY_OK, belay_request_set_notify(request, setup->notify));

@@ -117,6 +117,7 @@ typedef struct RequestSetup {
   int64_t identity_size;  // 0: it ends with NUL
   int64_t permits;        // of a semaphore, as is the limit
   int64_t limit;
+  int64_t generation;  // of a latch
   int64_t lock_delay_ms;
   int64_t lease_ms;
   int64_t owner;  // of the acquire

@@ -209,6 +209,14 @@ static void test_arguments(Server* server) {
   CHECK_STATUS(wrong, belay_request_set_lock_delay_ms(request, 10));
   CHECK_STATUS(wrong, belay_request_set_max_hold_ms(request, 1000));
   belay_request_free(request);
+  request = belay_request_new(BELAY_LATCH);
+  CHECK_STATUS(wrong, belay_request_set_generation(request, -1));
+  CHECK_TEXT("generation was -1", belay_request_error(request));
+  CHECK_STATUS(wrong, belay_request_set_generation(request, (INT64_C(1) << 52) + 1));
+  belay_request_free(request);
+  request = belay_request_new(BELAY_LOCK);
+  CHECK_STATUS(wrong, belay_request_set_generation(request, 1));
+  belay_request_free(request);
   CHECK(belay_request_new(BELAY_LATCH + 1) == NULL);
 }
 
@@ -232,6 +240,103 @@ static void test_generations(Server* server) {
   count_down(client);
   take_passed_soon(waiting, 2, second);
   CHECK(proxy.state->pushes_dropped > 0);
+  belay_client_free(waiting);
+  belay_client_free(client);
+}
+
+#define GIVEN(generation_) .name = "a", .primitive = BELAY_LATCH, .generation = (generation_)
+
+// Beside others of the same client, who wait for the generation that runs.
+static void test_given_generation(Server* server) {
+  belay_client* waiting = CLIENT(.url = server->url);
+  belay_client* client = CLIENT(.url = server->url);
+  REFUSED(BELAY_NOT_FOUND, ACQUIRE(waiting, -1, GIVEN(1)));
+  const int64_t first = set(client, 1);
+  REFUSED(BELAY_BUSY, ACQUIRE(waiting, 0, GIVEN(first)));
+  REFUSED(BELAY_TIMEOUT, ACQUIRE(waiting, 50, GIVEN(first)));
+  CHECK_STATUS(BELAY_OK, SUBMIT(waiting, 1, -1, GIVEN(first)));
+  CHECK_STATUS(BELAY_OK, SUBMIT_AWAIT(waiting, 2, -1));
+  CHECK_STATUS(BELAY_OK, SUBMIT(waiting, 3, -1, GIVEN(first)));
+  CHECK_STATUS(BELAY_OK, belay_client_ping(waiting, NULL));
+  CHECK_INT(1, waiters_of(client, "a"));
+  count_down(client);
+  take_passed_soon(waiting, 2, first);
+  take_passed_soon(waiting, 1, first);  // for which the server was asked first
+  take_passed_soon(waiting, 3, first);
+  const int64_t second = set(client, 1);
+  CHECK_STATUS(BELAY_OK, SUBMIT_AWAIT(waiting, 4, -1));
+  EVENTUALLY(waiters_of(client, "a") == 1);
+  CHECK_INT(first, ACQUIRE(waiting, -1, GIVEN(first)));
+  CHECK_INT(first, ACQUIRE(waiting, 0, GIVEN(first)));
+  REFUSED(BELAY_NOT_FOUND, ACQUIRE(waiting, -1, GIVEN(second + 1)));
+  CHECK(belay_next(waiting, 0) == NULL);
+  CHECK_INT(1, waiters_of(client, "a"));
+  count_down(client);
+  take_passed_soon(waiting, 4, second);
+  belay_client_free(waiting);
+  belay_client_free(client);
+}
+
+// What was broken is not known to have opened, and what opened before it not any more.
+static void test_given_generation_is_broken(Server* server) {
+  belay_client* waiting = CLIENT(.url = server->url);
+  belay_client* client = CLIENT(.url = server->url);
+  const int64_t first = set(client, 1);
+  count_down(client);
+  const int64_t second = set(client, 1);
+  CHECK_STATUS(BELAY_OK, SUBMIT(waiting, 1, -1, GIVEN(second)));
+  EVENTUALLY(waiters_of(client, "a") == 1);
+  CHECK_STATUS(BELAY_OK, belay_break(client, "a", -1, second, NULL));
+  TAKE(waiting, BELAY_EVENT_ACQUIRED, 1, BELAY_NOT_FOUND);
+  set(client, 1);
+  REFUSED(BELAY_NOT_FOUND, ACQUIRE(waiting, -1, GIVEN(second)));
+  REFUSED(BELAY_NOT_FOUND, ACQUIRE(waiting, -1, GIVEN(first)));
+  belay_client_free(waiting);
+  belay_client_free(client);
+}
+
+// While the server is asked about it: by then it has not been heard of.
+static void test_given_generation_of_a_stopped_server(Server* server) {
+  belay_client* waiting = CLIENT(.url = server->url, .request_timeout_ms = scaled(300));
+  belay_client* client = CLIENT(.url = server->url);
+  const int64_t generation = set(client, 1);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(waiting, NULL));
+  server_pause(server);
+  CHECK_STATUS(BELAY_OK, SUBMIT(waiting, 1, -1, GIVEN(generation)));
+  CHECK_STATUS(BELAY_OK, SUBMIT(waiting, 2, -1, GIVEN(generation)));
+  REFUSED(BELAY_UNAVAILABLE, ACQUIRE(waiting, scaled(60000), GIVEN(generation)));
+  CHECK_STATUS(BELAY_OK, belay_cancel(waiting, 2));
+  TAKE(waiting, BELAY_EVENT_ACQUIRED, 2, BELAY_CANCELLED);
+  server_continue(server);
+  count_down(client);
+  take_passed_soon(waiting, 1, generation);
+  server_pause(server);
+  CHECK_STATUS(BELAY_OK, SUBMIT(waiting, 3, -1, GIVEN(generation)));
+  CHECK_STATUS(BELAY_OK, belay_client_shutdown(waiting));
+  TAKE(waiting, BELAY_EVENT_ACQUIRED, 3, BELAY_CLOSED);
+  TAKE(waiting, BELAY_EVENT_END, 0, BELAY_CLOSED);
+  server_continue(server);
+  belay_client_free(waiting);
+  belay_client_free(client);
+}
+
+// Also those who wait for a given generation.
+static void test_cuts_of_given_generations(Server* server) {
+  static const int kCuts[] = {kCutBefore, kCutDuring, kCutAfter};
+
+  const Proxy proxy = proxy_start(server);
+  belay_client* waiting = CLIENT(.url = proxy.url);
+  belay_client* client = CLIENT(.url = server->url);
+  for (int i = 0; i < 3; ++i) {
+    const int64_t generation = set(client, 1);
+    CHECK_STATUS(BELAY_OK, belay_client_ping(waiting, NULL));
+    proxy_break_next(&proxy, kCuts[i]);
+    CHECK_STATUS(BELAY_OK, SUBMIT(waiting, 1, -1, GIVEN(generation)));
+    EVENTUALLY(proxy.state->faults == i + 1 && waiters_of(client, "a") == 1);
+    server_cut_clients(server);
+    count_down(client);
+    take_passed_soon(waiting, 1, generation);
+  }
   belay_client_free(waiting);
   belay_client_free(client);
 }
@@ -402,6 +507,12 @@ const Test await_tests[] = {
     {"Locks are not awaited, and latches are not locked", test_kinds},
     {"A request for a latch takes nothing that is about holds", test_arguments},
     {"Each waiter passes by the generation that it came for", test_generations},
+    {"A given generation passes while it is the latest that opened, and later",
+     test_given_generation},
+    {"A given generation that was broken is not found", test_given_generation_is_broken},
+    {"A server that stands still keeps nobody from giving up on a given generation",
+     test_given_generation_of_a_stopped_server},
+    {"Cut connections keep nobody waiting for a given generation", test_cuts_of_given_generations},
     {"Where messages are lost, who awaits a latch passes by polling", test_lost_messages},
     {"Cut connections keep nobody waiting for a latch that opens", test_cuts},
     {"A shutdown ends a wait for a latch, on the server as well", test_shutdown},

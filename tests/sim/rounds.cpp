@@ -1,5 +1,6 @@
 #include "sim/rounds.h"
 
+#include <iterator>
 #include <optional>
 
 #include "base/packing.h"
@@ -30,7 +31,7 @@ Rounds::Latch Rounds::look() {
   fields.bytes(3);  // version, kind, 0
   latch.count = fields.number();
   latch.generation = fields.number();
-  fields.number();  // since when all were opened
+  latch.opened_since = fields.number();
   const Micros expires = fields.number();
   latch.stands = fields.complete() && (expires == 0 || expires >= world_.server_time());
   return latch;
@@ -42,6 +43,9 @@ void Rounds::before_script() {
 
 void Rounds::after_script(Server::Args argv) {
   const Latch after = look();
+  if (after.stands) {
+    begun_.insert(after.generation);
+  }
   if (after.stands && after.count == 0) {
     opened_.insert(after.generation);
   }
@@ -84,12 +88,26 @@ void Rounds::check_count(Server::Args argv, const Latch& after) {
   }
 }
 
-void Rounds::awaits(const Process& process, std::int64_t tag) {
+std::int64_t Rounds::some_generation() {
+  const std::int64_t current = look().generation;
+  const std::int64_t kind = world_.random().between(1, 100);
+  if (kind > 60 || opened_.empty()) {
+    return current + (kind > 90 ? 1 : 0);
+  }
+  auto opened = opened_.begin();
+  std::advance(opened, world_.random().between(0, static_cast<std::int64_t>(opened_.size()) - 1));
+  return *opened;
+}
+
+void Rounds::awaits(const Process& process, std::int64_t tag, std::int64_t generation) {
   const Latch latch = look();
   if (!latch.stands) {
     missing_until_ = world_.now();
   }
-  waits_[{process.number(), tag}] = {world_.now(), latch.stands ? latch.generation : 0};
+  const bool known =
+      generation == 0 || (generation >= latch.opened_since && generation <= latch.generation);
+  waits_[{process.number(), tag}] = {world_.now(), latch.stands ? latch.generation : 0, generation,
+                                     known};
 }
 
 void Rounds::on_event(const Process& process, const Event& event) {
@@ -100,18 +118,28 @@ void Rounds::on_event(const Process& process, const Event& event) {
         event.in_doubt > 0 ? process.true_time_of(event.status.in_doubt_until) : world_.now();
   }
   const auto found = waits_.find({process.number(), event.tag});
-  if (found == waits_.end()) {
-    return;
+  if (found != waits_.end()) {
+    const Wait wait = found->second;
+    waits_.erase(found);
+    check_end(wait, event);
   }
-  const Wait wait = found->second;
-  waits_.erase(found);
-  if (event.status.ok() && !opened_.contains(event.generation)) {
-    world_.violation("latch: a wait ended by generation " + std::to_string(event.generation) +
-                     ", which never opened");
-  } else if (event.status.ok() && event.generation < wait.generation && !faults_.data_loss) {
-    world_.violation("latch: a wait ended by generation " + std::to_string(event.generation) +
-                     ", but began in " + std::to_string(wait.generation));
-  } else if (event.status.code == BELAY_NOT_FOUND && missing_until_ < wait.since && look().stands &&
+}
+
+void Rounds::check_end(const Wait& wait, const Event& event) {
+  const bool ok = event.status.ok();
+  const std::string by = std::to_string(event.generation);
+  // A number between two generations is none: it counts as the earlier ones do.
+  const bool none = wait.given != 0 && !begun_.contains(wait.given);
+  if (ok && !none && !opened_.contains(event.generation)) {
+    world_.violation("latch: a wait ended by generation " + by + ", which never opened");
+  } else if (ok && wait.given != 0 && event.generation != wait.given) {
+    world_.violation("latch: a wait for generation " + std::to_string(wait.given) +
+                     " ended by generation " + by);
+  } else if (ok && wait.given == 0 && event.generation < wait.generation && !faults_.data_loss) {
+    world_.violation("latch: a wait ended by generation " + by + ", but began in " +
+                     std::to_string(wait.generation));
+  } else if (event.status.code == BELAY_NOT_FOUND && wait.known && missing_until_ < wait.since &&
+             look().stands &&
              !faults_.data_loss) {  // else an older generation may be there instead
     world_.violation("latch: a wait ended with NOT_FOUND, but the latch was always there");
   }

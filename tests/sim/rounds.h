@@ -21,8 +21,10 @@ class Rounds {
   void before_script();
   void after_script(Server::Args argv);
 
-  // A process begins to wait.
-  void awaits(const Process& process, std::int64_t tag);
+  // A process begins to wait; for a given generation, unless it is 0.
+  void awaits(const Process& process, std::int64_t tag, std::int64_t generation);
+  // One that there is, was or may be soon.
+  std::int64_t some_generation();
   // The event of a wait, or of anything else.
   void on_event(const Process& process, const Event& event);
 
@@ -31,14 +33,18 @@ class Rounds {
     bool stands = false;
     std::int64_t count = 0;
     std::int64_t generation = 0;
+    std::int64_t opened_since = 0;  // the first generation since which all have opened
   };
 
   struct Wait {
     Micros since = 0;
     std::int64_t generation = 0;  // that stood then; 0: none
+    std::int64_t given = 0;       // that it is for; 0: any
+    bool known = false;           // the server had it then
   };
 
   Latch look();
+  void check_end(const Wait& wait, const Event& event);
   void check_count(Server::Args argv, const Latch& after);
   void check_time(Server::Args argv, const Latch& after);
 
@@ -46,6 +52,7 @@ class Rounds {
   const Faults faults_;
   const std::string record_key_;
   Latch before_;
+  std::set<std::int64_t> begun_;  // generations
   std::set<std::int64_t> opened_;
   std::set<std::string> counted_;  // requests
   Micros missing_until_ = -1;

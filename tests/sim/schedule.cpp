@@ -386,12 +386,14 @@ class Schedule {
     request.name = kLatch;
     const std::int64_t kind = world_.random().between(1, 100);
     const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, plan_.longest_wait) : kNever;
-    world_.trace("process " + std::to_string(process.number()) + " awaits the latch, tag " +
+    request.want.generation = world_.chance(40) ? rounds_.some_generation() : 0;
+    world_.trace("process " + std::to_string(process.number()) + " awaits generation " +
+                 std::to_string(request.want.generation) + " of the latch, tag " +
                  std::to_string(tag));
     process.call([&](Engine& engine, Micros now) {
       user.tag = tag;
       checks_.accepted(process, tag);
-      rounds_.awaits(process, tag);
+      rounds_.awaits(process, tag, request.want.generation);
       if (!engine.acquire(tag, request, wait, now).ok()) {
         user.tag = 0;
         checks_.refused(process, tag);
