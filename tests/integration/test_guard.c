@@ -160,6 +160,15 @@ static void test_words(Server* server) {
   belay_words_free(words);
   TAKE(client, BELAY_EVENT_WRITTEN, 1, BELAY_OK);
   check_data(server, "two");
+  words = words_of("SET", "a\0b", 3);
+  CHECK_STATUS(BELAY_OK, belay_words_add(words, "GET", 3));
+  CHECK_STATUS(BELAY_OK, belay_fenced_write_words(client, "order", -1, 9, words, NULL));
+  CHECK_STATUS(BELAY_OK, belay_fenced_write_words(client, "order", -1, 9, words, &event));
+  int64_t size = 0;
+  CHECK(memcmp("a\0b", belay_event_text(event, &size), 4) == 0);
+  CHECK_INT(3, size);
+  belay_event_free(event);
+  belay_words_free(words);
   belay_client_free(client);
 }
 

@@ -101,6 +101,40 @@ static void test_handoffs_and_losses(Server* server) {
   belay_client_free(other);
 }
 
+static void test_other_ends(Server* server) {
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = scaled(1500));
+  server_tell(server, "SET", "belay:r:{f}", "text", NULL);
+  REFUSED(BELAY_WRONG_TYPE, belay_lock(client, "f", -1, 0, NULL));
+  CHECK_INT(1, metric(client, "failures"));
+  CHECK_INT(1, metric(client, "acquires"));
+  CHECK_INT(0, metric(client, "renewals"));
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  EVENTUALLY(metric(client, "renewals") >= 2);
+
+  belay_request* request = REQUEST(.name = "b");
+  CHECK_STATUS(BELAY_OK, belay_request_add_name(request, "c", -1));
+  const int64_t several = GRANTED(belay_acquire(client, request, 0, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release_nowait(client, hold));
+  CHECK_INT(1, metric(client, "releases"));
+  CHECK_STATUS(BELAY_OK, belay_release_nowait(client, several));
+  CHECK_INT(2, metric(client, "releases"));
+  CHECK_INT(2, metric(client, "hold_us_count"));
+  belay_request_free(request);
+  belay_client_free(client);
+}
+
+static void test_foreign_messages(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  char channel[128];
+  snprintf(channel, sizeof channel, "%s", server_ask(server, "PUBSUB", "CHANNELS", NULL));
+  channel[strcspn(channel, "\n")] = '\0';
+  CHECK_TEXT("1", server_ask(server, "PUBLISH", channel, "nonsense", NULL));
+  EVENTUALLY(metric(client, "messages_dropped") == 1);
+  CHECK_INT(1, metric(client, "messages"));
+  belay_client_free(client);
+}
+
 // Each bucket of a histogram has at least what the smaller ones have, and the last one all.
 static void test_histograms(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
@@ -166,6 +200,8 @@ static void test_live_objects(Server* server) {
 const Test metric_tests[] = {
     {"Metrics count acquires, releases and connections", test_counters},
     {"Metrics count handoffs and losses", test_handoffs_and_losses},
+    {"Metrics count renewals, failures and releases without waiting", test_other_ends},
+    {"Metrics count messages that no script of Belay sent", test_foreign_messages},
     {"Metrics have histograms", test_histograms},
     {"Metrics tell how many objects there are", test_live_objects},
     {NULL, NULL},

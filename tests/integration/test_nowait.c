@@ -114,6 +114,21 @@ static void test_waiters_go_first(Server* server) {
   belay_client_free(waiter);
 }
 
+// Neither the client nor anybody else asks for the name, which would free it, too.
+static void test_sent_again(Server* server) {
+  const Proxy proxy = proxy_start(server);
+  belay_client* client = long_lived(proxy.url);
+  for (int i = 0; i < kRounds * kFaultCount; ++i) {
+    const int64_t held = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+    CHECK_TEXT("1", server_ask(server, "EXISTS", "belay:r:{a}", NULL));
+    proxy_break_next(&proxy, kFaults[i % kFaultCount]);
+    CHECK_STATUS(BELAY_OK, belay_release_nowait(client, held));
+    EVENTUALLY(strcmp("0", server_ask(server, "EXISTS", "belay:r:{a}", NULL)) == 0);
+  }
+  CHECK_INT(kRounds * (kFaultCount - 1), proxy.state->faults);
+  belay_client_free(client);
+}
+
 static void test_own_acquires_follow(Server* server) {
   const Proxy proxy = proxy_start(server);
   belay_client* client = long_lived(proxy.url);
@@ -149,12 +164,15 @@ static void test_unreachable(Server* server) {
   belay_client_free(waiter);
 }
 
-// The lease would last for an hour.
+// Also over a new connection. The lease would last for an hour.
 static void test_free_sends_it(Server* server) {
   belay_client* other = long_lived(server->url);
   for (int i = 0; i < 10; ++i) {
     belay_client* client = long_lived(server->url);
     const int64_t hold = GRANTED(belay_lock(client, "a", -1, -1, NULL));
+    if (i % 2 == 1) {
+      server_cut_clients(server);
+    }
     CHECK_STATUS(BELAY_OK, belay_release_nowait(client, hold));
     belay_client_free(client);
     const int64_t next = GRANTED(belay_lock(other, "a", -1, 0, NULL));
@@ -170,6 +188,7 @@ const Test nowait_tests[] = {
      test_permits_and_local_owners},
     {"A release without waiting says that the hold had been lost", test_lost},
     {"A waiting client goes before who released without waiting", test_waiters_go_first},
+    {"A release without waiting that is cut off is sent again", test_sent_again},
     {"Who released without waiting may have the name again at once", test_own_acquires_follow},
     {"A release without waiting reaches a server that stood still", test_unreachable},
     {"A client that is freed sends its releases first", test_free_sends_it},
