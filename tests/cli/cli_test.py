@@ -190,7 +190,8 @@ class RunSaysNo(CliTest):
     def test_to_seconds_out_of_bounds_in_the_words_of_the_command(self):
         for option, bad, bounds in (("--lease", ("0.01", "86401"), "0.1 to 86400"),
                                     ("--max-hold", ("0.05", "2592001"), "0.1 to 2592000"),
-                                    ("--request-timeout", ("0", "3601"), "0.01 to 3600")):
+                                    ("--request-timeout", ("0", "3601"), "0.01 to 3600"),
+                                    ("--lock-delay", ("60.001", "60000"), "0 to 60")):
             for seconds in bad:
                 err = self.assert_usage("run", option, seconds, "x", *TRUE)
                 self.assertIn(f"{option}: not from {bounds} seconds: '{seconds}'", err)
@@ -303,7 +304,7 @@ class RunShares(CliTest):
             self.assertRegex(err, r"^belay: [^\n]+\n$")
 
     def test_a_lost_name_with_nobody_until_the_delay_is_over(self):
-        holder = self.hold("--lease", "0.5", "--lock-delay", "60000")
+        holder = self.hold("--lease", "0.5", "--lock-delay", "60")
         holder.send(signal.SIGKILL)
         eventually(lambda: not self.inspect()["held"], "the lease ends")
         self.assertEqual(self.run_code("-n", self.name, *TRUE), 1)

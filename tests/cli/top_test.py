@@ -123,6 +123,13 @@ class TopPrints(TopTest):
         self.assertRegex(self.run_top("--count", "1"),
                          rf"^.*  0 names in use, 0 waiting\n{HEADING}\n\n$")
 
+    def test_the_count_of_its_rows_where_only_a_limit_is_set(self):
+        self.belay("semaphore", "set", "g", "3")
+        self.hold_name("a")
+        self.assertRegex(self.run_top("--count", "1"), rf"^.*  1 name in use, 0 waiting\n{HEADING}\na ")
+        look = self.look()
+        self.assertEqual((look["names_total"], look["names_inspected"], len(look["names"])), (1, 1, 1))
+
     def test_the_most_waited_for_or_the_oldest_holder_first(self):
         for name in ("old", "hot", "new"):
             self.hold_name(name)

@@ -26,6 +26,7 @@ constexpr double kLeastLease = 0.1;
 constexpr double kMostLease = 24.0 * 3600;
 constexpr double kLeastRequestTimeout = 0.01;
 constexpr double kMostRequestTimeout = 3600;
+constexpr double kMostLockDelay = 60;
 constexpr double kMonth = 30.0 * 24 * 3600;
 constexpr std::int64_t kMostCount = 1'000'000'000;
 constexpr std::int64_t kMostPermits = 0x7FFFFFFF;
@@ -205,8 +206,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   permits->excludes(exclusive)->excludes(shared);
   CLI::Option* identity = app.add_option("--identity", options.identity);
   identity->excludes(exclusive)->excludes(shared)->excludes(permits);
-  app.add_option("--lock-delay", options.lock_delay_ms)
-      ->check(CLI::Range(std::int64_t{0}, kLargestId));
+  add_bounded_seconds(app, "--lock-delay", 0, kMostLockDelay, options.lock_delay_ms);
   add_bounded_seconds(app, "--lease", kLeastLease, kMostLease, options.server.lease_ms);
   add_bounded_seconds(app, "--max-hold", kLeastLease, kMonth, options.server.max_hold_ms);
   add_seconds(app, "--kill-after", "--kill-after", options.kill_after_ms);

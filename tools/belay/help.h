@@ -17,7 +17,8 @@ constexpr char kMainHelp[] =
 The server: --url, else $BELAY_URL, else redis://localhost:6379
   redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]  unix://[[USER]:PASSWORD@]/PATH
 Exit codes: 1 in use (run -n, -w), or nothing to break; 64 usage; 66 no latch;
-  69 the server cannot be reached or refuses; 71, 74 errors of this host;
+  69 the server refuses or cannot be reached (without -n and -w, run and latch
+  wait go on through outages); 71, 74 errors of this host;
   run also: 75 lock lost, 126/127 COMMAND cannot be run/found, 128+N signal N,
   else COMMAND's own.
 
@@ -30,14 +31,13 @@ constexpr char kRunHelp[] =
     R"(belay run [OPTION...] NAME... -- COMMAND [ARG...]  (or: NAME COMMAND)
 Waits for all NAMEs, holds them while COMMAND runs, then releases them.
   -n, --nonblock          do not wait: exit 1 if a NAME is in use
-  -w, --wait SECONDS      wait that long at most; fractions; 0 is -n. Without a
-                          server -n and -w last --request-timeout more, exit 69
+  -w, --wait SECONDS      wait that long at most; fractions; 0 is -n
   -E, --conflict-exit-code N   exit with N instead of 1 after -n or -w
   -x, --exclusive | -s, --shared     alone (the default) | with others who share
   --permits N/LIMIT | --identity TEXT  N of LIMIT units | with who says the same
   -c, --command TEXT      run TEXT by $SHELL, else /bin/sh (or: NAME -c TEXT)
   --lease SECONDS         how long others wait if this host dies (default 30)
-  --lock-delay MS         how long nobody gets what was lost with its holder
+  --lock-delay SECONDS    how long nobody gets what was lost with its holder
   --max-hold SECONDS      stop COMMAND before the lease that then runs has ended
   --kill-after SECONDS    if the lock is about to be lost, COMMAND gets TERM so
                           long before the end (default 5; at most a third of the
@@ -50,7 +50,8 @@ password in BELAY_URL is taken out. TERM HUP INT QUIT USR1 USR2 are passed on.
 COMMAND leads a process group, which is signalled as a whole, unless stdin is a
 terminal. If belay is killed, so is COMMAND, but not what it has started. What
 runs as another user cannot be stopped: sudo belay run, not belay run NAME sudo.
-Without -n and -w belay waits through outages, after saying so on stderr.
+69: the server refuses, or -n or -w could not reach it, for which they may take
+--request-timeout more. Without these options belay waits through outages.
 )";
 
 constexpr char kLatchHelp[] = R"(belay latch set [OPTION...] NAME COUNT

@@ -209,11 +209,9 @@ void Top::finish_look() {
     fail_look(cut_off->status, cut_off->message);
     return;
   }
-  const bool complete = static_cast<std::int64_t>(entries.size()) == names_total_;
+  const auto inspected = static_cast<std::int64_t>(entries.size());
   Survey survey;
-  survey.names_total = names_total_;
-  survey.names_inspected = static_cast<std::int64_t>(entries.size());
-  survey.changes = history_.add(names_, complete, entries, began_ms_);
+  survey.changes = history_.add(names_, inspected == names_total_, entries, began_ms_);
   if (survey_) {
     survey.since_last_ms = began_ms_ - taken_ms_;
   }
@@ -223,6 +221,9 @@ void Top::finish_look() {
       survey.rows.push_back({std::move(entry), changes_per_s});
     }
   }
+  // Not in use, but listed: a semaphore of which only the limit is set, a name that was released.
+  survey.names_inspected = static_cast<std::int64_t>(survey.rows.size());
+  survey.names_total = names_total_ - (inspected - survey.names_inspected);
   if (!failures.empty()) {
     survey.trouble = counted(static_cast<std::int64_t>(failures.size()), "name") +
                      " could not be read, such as " + in_quotes(failures[0].name) + ": " +
