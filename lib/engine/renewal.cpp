@@ -10,7 +10,7 @@ namespace belay {
 namespace {
 
 constexpr std::size_t kBatch = 64;
-constexpr std::int64_t kMaxReserve = 64;  // fences must not run far ahead of the clock (P5)
+constexpr std::int64_t kMaxReserve = 64;  // fences must not run far ahead of the clock
 // Renewals within such a part of a lease go out together.
 constexpr Micros kGridDivisor = 64;
 constexpr Micros kTolerance = kMillisecond;

@@ -1,6 +1,6 @@
 // A server whose wall clock is stepped by an hour, forth and back, while locks are held and waited
-// for. What is assumed of its clock is said in README: a step ahead may end a lease early, and then
-// the fence protects; nothing else follows from steps.
+// for. What is assumed of its clock is said in docs/guarantees.md: a step ahead may end a lease
+// early, and then the fence protects; nothing else follows from steps.
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // What must be true at every step of a simulation. It hears of submissions, events and steps, and
-// notes the first violation. The promises are named as in README's table. One thread; the schedule
+// notes the first violation. The promises are those of docs/guarantees.md. One thread; the schedule
 // owns it.
 #pragma once
 

@@ -1,7 +1,7 @@
-// The bounds of P3 in a steady world, where processes are paused, killed and cut off and messages
-// lost, but the server is well: how long a lock that somebody wants may be nobody's, how long a
-// waiter may be passed over, and that nothing is lost without a cause. One thread; the schedule
-// owns it.
+// The bounds of progress in a steady world, where processes are paused, killed and cut off and
+// messages lost, but the server is well: how long a lock that somebody wants may be nobody's, how
+// long a waiter may be passed over, and that nothing is lost without a cause. One thread; the
+// schedule owns it.
 #pragma once
 
 #include <algorithm>
