@@ -89,7 +89,7 @@ struct Claim {
   bool may_stand =
       false;  // an ask was cut off, or its grant came too late: the server may hold it for us
   Micros ask_at = kNever;     // when to ask again
-  bool told_to_look = false;  // at ask_at, by a message
+  bool told_to_look = false;  // at ask_at: nobody else may
   Micros poll_at = kNever;    // when to at the latest, whatever messages say
   Micros answered_at = 0;     // server time of the latest answer that it has to wait
   Micros not_after = 0;       // server time, of the latest ask

@@ -301,7 +301,7 @@ void Engine::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
   mark_reached(claim);
   claim.poll_at = now + fallback_poll(answer.position);
   claim.ask_at = claim.poll_at;
-  claim.told_to_look = false;
+  claim.told_to_look = answer.handed > 0;
   if (answer.position == 0 || claim.primitive->lets_pass()) {
     claim.ask_at = std::min(claim.ask_at, now + std::max<Micros>(0, answer.remaining) + kLookAfter);
   }
@@ -683,6 +683,7 @@ void Engine::on_settled(Claim& claim, std::int64_t epoch, Micros now) {
   });
   if (claim.state == ClaimState::kAsking && claim.epoch == epoch && claim.ask_at != kNever) {
     claim.ask_at = std::min(claim.poll_at, now + fallback_poll(0));
+    claim.told_to_look = false;
   }
 }
 

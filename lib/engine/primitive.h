@@ -98,7 +98,7 @@ struct AcquireAnswer {
   Micros remaining = 0;  // of the holder's lease
   std::int64_t ticket = 0;
   std::int64_t highest_fence = 0;
-  Micros handed = 0;  // grant lease of a handoff that the call has made
+  Micros handed = 0;  // of its grant lease, of a handoff that is this claim's to look after
   std::int64_t limit = 0;
   std::int64_t generation = 0;  // of a latch, as its count
   std::int64_t count = 0;

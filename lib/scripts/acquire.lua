@@ -10,7 +10,8 @@
 -- Replies, packed, code and server time first:
 --   1 granted   fence, end of its range, somebody waits (0, 1), permits
 --   2 queued    position (0 = next), remaining lease us, ticket, highest fence of the slot, grant lease of a handoff
---               (the longest, of a lock with its lock-delay) that this call has made and whose look-after is ours (0 = none)
+--               (the longest, of a lock with its lock-delay) that this call has made, or the rest of it where nobody looked
+--               after the handoff; we do from now on (0 = none)
 --   3 busy      remaining lease us
 --   4 late      5 stale (this client's newer claim stands, or this one was lost and left)   6 more (call again at once)
 --   8 missing (the semaphore's limit is not set)             9 limit (it is another, or less than what is asked for): limit
@@ -188,6 +189,11 @@ redis.call('HSET', KEYS[4], who,
     ts, ARGV[1]:sub(99)) .. group .. info)
 if not hand.joint and record:byte(WAITS_OFFSET + 1) == 0 then -- not at every poll: the holder is told of each change
   redis.call('SETRANGE', KEYS[1], WAITS_OFFSET, '\1')
+end
+-- Nobody settles what several were given.
+if record:sub(FROM_OFFSET + 1, DELAY_OFFSET) == ANYBODY then
+  redis.call('SETRANGE', KEYS[1], FROM_OFFSET, hand.joint and NOBODY or claim)
+  hand.lease = math.max(0, math.min(remaining, SILENT)) -- any waiter polls by then
 end
 keep_queue() -- also when telling the next in line has emptied the queue before
 if (queued or not anybody) and not hand.joint then

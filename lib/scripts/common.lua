@@ -15,8 +15,8 @@
 
 local VERSION, LOCK, SEMAPHORE = 1, 1, 2
 -- version, kind, somebody waits (0, 1; where several hold it together 0), claim, fence, since, end of the fence range, expires,
--- holds, local waiters, the claim that handed it on and looks after it until the holder confirms or leaves, lock-delay. Of a
--- holder that was lost, expires is 0, and the lock-delay the time until which nobody else gets it.
+-- holds, local waiters, the claim that looks after the handoff until the holder confirms or leaves, lock-delay. Of a holder that
+-- was lost, expires is 0, and the lock-delay the time until which nobody else gets it.
 local HEADER, HEADER_SIZE = '<BBBc30ddddHHc30d', 107
 local AFTER_CLAIM = '<ddddHHc30d' -- the rest of a header
 local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELAY_OFFSET = 2, 33, 49, 57, 69, 99
@@ -24,6 +24,8 @@ local WAITS_OFFSET, FENCE_OFFSET, LAST_OFFSET, EXPIRES_OFFSET, FROM_OFFSET, DELA
 local JOINT, JOINT_SIZE = '<dd', 16
 -- Also in place of the claim where several hold it together. No claim begins with a zero.
 local NOBODY = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
+-- In place of the claim that looks after a handoff: nobody does, and the next one that is queued has to.
+local ANYBODY = '\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 -- epoch, grant lease, lock-delay, permits, limit, size of the group, when it asked last, the waiter's secret
 local ENTRY, ENTRY_SIZE, ASKED_OFFSET, SECRET_OFFSET = '<c8ddddHdc20', 70, 42, 50
 -- epoch, fence, since, expires, lock-delay (both as in the record), permits, holds, local waiters
@@ -209,7 +211,7 @@ end
 -- The grant of `record` was taken up: tells who looks after it, unless that is `client`.
 local function tell_settled(key, record, inbox, ts, client)
   local from = record:sub(FROM_OFFSET + 1, DELAY_OFFSET)
-  if from ~= NOBODY and from:sub(1, 22) ~= client then
+  if from:byte() ~= 0 and from:sub(1, 22) ~= client then
     tell(inbox, from, struct.pack('<BBc8d', SETTLED, LOCK, from:sub(23), ts) .. key)
   end
 end
@@ -268,6 +270,12 @@ end
 -- Lets a key stand for `ms` more at least.
 local function keep(key, ms)
   redis.call('PEXPIRE', key, math.max(ms, redis.call('PTTL', key)))
+end
+
+-- The next claim that is queued is to look after the handoff. PEXPIRE goes first, as in prolong().
+local function leave_to_anybody(key)
+  keep(key, SWEEP_MS)
+  redis.call('SETRANGE', key, FROM_OFFSET, ANYBODY)
 end
 
 -- Lets the queue, the waiters' hash and the ends stand for `ms` more at least, and all for as long: what one of them lists has
@@ -434,8 +442,11 @@ local function give(keys, at, inbox, ts, hand, head, entry)
     fence = hand.members.join(hand.joint, head, { epoch = epoch_of(epoch), expires = ts + grant, delay = delay,
       permits = permits, holds = 1, local_waiters = 0 }, hand.highest, info)
     last = fence
+    if not hand.from then
+      leave_to_anybody(keys[at])
+    end
   else
-    fence, last = take(keys, at, head .. epoch, ts, grant, hand.highest, waits, 0, delay, info, hand.from)
+    fence, last = take(keys, at, head .. epoch, ts, grant, hand.highest, waits, 0, delay, info, hand.from or ANYBODY)
   end
   hand.highest = math.max(hand.highest, last)
   local message = struct.pack('<BBc8ddddB', GRANT, kind, epoch, ts, fence, last, grant, waits and 1 or 0)
@@ -463,9 +474,9 @@ end
 -- hand.joint. A waiter that will never fit loses its place, and is told to look: the reply tells it why. So does, without a word,
 -- one that is stopped and would keep others from what it cannot have itself: its ticket gives it its place back.
 -- `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
--- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant), lookers (how many waiters are
--- to look themselves); filled in: lease (the longest of the grants made, of a lock with its lock-delay; 0: none), to
--- (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands' (the first in line does not
+-- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant; nil: the next that is queued),
+-- lookers (how many waiters are to look themselves); filled in: lease (the longest of the grants made, of a lock with its
+-- lock-delay; 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands' (the first in line does not
 -- fit) or 'more' (call again).
 local function serve(keys, at, inbox, ts, hand, own)
   hand.lease = 0

@@ -117,10 +117,15 @@ local function leave(name)
     end
     if whom == 'more' then
       return struct.pack('<Bdd', MORE, ts, 0)
+    elseif whom == 'stands' and name.parting then
+      leave_to_anybody(KEYS[at])
     end
   else
     local looks_after = record:sub(FROM_OFFSET + 1, DELAY_OFFSET) == name.claim
     hand.lease = looks_after and not name.parting and math.max(0, kept_until(record) - ts) or 0
+    if looks_after and name.parting then
+      leave_to_anybody(KEYS[at])
+    end
     if was_head or (name.parting and (looks_after or waited)) then
       tell_next(KEYS, at, inbox, ts, kept_until(record) - ts, hand.lookers)
     end

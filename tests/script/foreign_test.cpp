@@ -501,6 +501,18 @@ TEST_P(FullMemory, StillHandsOff) {
   EXPECT_EQ(record()->client, "B");
 }
 
+TEST_P(FullMemory, StillLeavesAHandoffToTheNextThatAsks) {
+  listen({"B", "C", "D"});
+  for (const char* client : {"A", "B", "C", "D"}) {
+    acquire(client);
+  }
+  leave("A");
+  fill();
+  EXPECT_EQ(leave_with({.client = "A", .parting = true}), "not ours");
+  EXPECT_GT(acquire("D").handed, 0);
+  EXPECT_EQ(record()->from, "D");
+}
+
 TEST_P(FullMemory, StillServesTheQueueOfALapsedLock) {
   listen({"B"});
   acquire("A");

@@ -327,6 +327,63 @@ TEST_P(Leave, TellsSeveralToLookWhenAWaitersClientEnds) {
   EXPECT_EQ(told_briefly(), (Names{"B next 1", "D next 1"}));
 }
 
+// Who waits by then was told; who comes was not.
+TEST_P(Leave, LeavesItToTheNextThatAsksWhenItsClientEnds) {
+  for (const bool released_before : {false, true}) {
+    SCOPED_TRACE(released_before);
+    command({"DEL", record_key(), queue_key(), waiters_key()});
+    listen({"B", "C", "D"});
+    for (const char* client : {"A", "B", "C"}) {
+      acquire(client);
+    }
+    if (released_before) {
+      leave("A");
+    }
+    leave_with({.client = "A", .parting = true});
+    EXPECT_EQ(record()->from, "");
+    const Acquired next = acquire("D");
+    EXPECT_EQ(next.code, "queued");
+    EXPECT_GT(next.handed, 0);
+    EXPECT_EQ(next.handed, next.remaining);
+    EXPECT_EQ(record()->from, "D");
+    EXPECT_EQ(acquire("E").handed, 0);
+    told();
+    renew({.client = "B", .fence = record()->fence});
+    EXPECT_EQ(told_briefly(), (Names{"D settled 1", "C next 1"}));
+  }
+}
+
+TEST_P(Leave, LeavesNothingToTheNextThatAsksWhenItWasTakenUp) {
+  listen({"B", "C"});
+  for (const char* client : {"A", "B", "C"}) {
+    acquire(client);
+  }
+  leave_with({.client = "A", .parting = true});
+  renew({.client = "B", .fence = record()->fence});
+  EXPECT_EQ(acquire("D").handed, 0);
+  EXPECT_EQ(record()->from, "");
+}
+
+TEST_P(Leave, LeavesPermitsToTheNextThatAsksWhenItsClientEnds) {
+  for (const bool released_before : {false, true}) {
+    SCOPED_TRACE(released_before);
+    command({"DEL", record_key(), queue_key(), waiters_key(), ends_key()});
+    listen({"B", "C"});
+    for (const char* client : {"A", "B", "C"}) {
+      acquire_with({.client = client, .kind = kSemaphore, .limit = 1});
+    }
+    if (released_before) {
+      leave_with({.client = "A", .kind = kSemaphore});
+    }
+    leave_with({.client = "A", .kind = kSemaphore, .parting = true});
+    const Acquired next = acquire_with({.client = "D", .kind = kSemaphore, .limit = 1});
+    EXPECT_EQ(next.code, "queued");
+    EXPECT_GT(next.handed, 0);
+    EXPECT_LE(next.handed, kGrant);
+    EXPECT_EQ(acquire_with({.client = "E", .kind = kSemaphore, .limit = 1}).handed, 0);
+  }
+}
+
 TEST_P(Leave, TellsNobodyToLookAfterWhatWasTakenUp) {
   listen({"A", "B", "C", "D"});
   acquire("A");

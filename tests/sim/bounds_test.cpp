@@ -288,6 +288,84 @@ TEST_F(Bounds, AWaiterThatGivesUpStillLooksWhenItWasToldTo) {
   }
 }
 
+enum class Use { kAlone, kReaders, kPermits };
+
+class Stopped : public Bounds, public testing::WithParamInterface<Use> {
+ protected:
+  // The first asks for all of it, the next two share it where that can be.
+  void ask(Process& process) {
+    AcquireRequest request = request_of(process);
+    if (GetParam() == Use::kReaders && (process.number() == 1 || process.number() == 2)) {
+      request.want.group = kReaders;
+    } else if (GetParam() == Use::kPermits) {
+      request.primitive = &process.semaphore();
+      request.want.limit = 2;
+      request.want.permits = process.number() == 0 ? 2 : 1;
+    }
+    acquire(process, request);
+    run_for(10 * kMillisecond);
+  }
+
+  // The first has it, those behind it are stopped.
+  void stop_waiters(int waiters) {
+    make_world(kOneWay);
+    holder = -1;
+    for (int i = 0; i <= waiters; ++i) {
+      ask(add_process());
+    }
+    ASSERT_EQ(holder, 0);
+    for (std::size_t i = 1; i < processes.size(); ++i) {
+      processes[i]->pause(60 * kSecond);
+    }
+    ended = world->now();
+  }
+
+  void shut_down(Process& process) {
+    process.call([](Engine& engine, Micros now) { EXPECT_TRUE(engine.shutdown(now).ok()); });
+  }
+
+  void expect_next(int number, int stopped) {
+    run_for(3 * kSecond);
+    EXPECT_EQ(holder, number);
+    EXPECT_LE(granted_at - ended, stopped * (kGrantLease + 10 * kMillisecond) + 4 * kOneWay);
+  }
+
+  Micros ended = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(, Stopped, testing::Values(Use::kAlone, Use::kReaders, Use::kPermits));
+
+// Nobody looks after the handoff then, nor is anybody there who could have been told to.
+TEST_P(Stopped, WhoComesWhenTheReleasersClientHasEndedLooksAfterThem) {
+  for (const bool released_before : {false, true}) {
+    SCOPED_TRACE(released_before);
+    stop_waiters(5);
+    if (released_before) {
+      release(*processes[0], hold);
+      run_for(10 * kMillisecond);
+    }
+    shut_down(*processes[0]);
+    run_for(10 * kMillisecond);
+    ask(add_process());
+    expect_next(6, 5);
+  }
+}
+
+TEST_P(Stopped, WhoComesNextLooksAfterThemWhenThatOneGivesUp) {
+  for (const bool ends : {false, true}) {
+    SCOPED_TRACE(ends);
+    stop_waiters(5);
+    shut_down(*processes[0]);
+    ask(add_process());
+    processes[6]->call([ends, this](Engine& engine, Micros now) {
+      EXPECT_TRUE((ends ? engine.shutdown(now) : engine.cancel(last_tag, now)).ok());
+    });
+    run_for(10 * kMillisecond);
+    ask(add_process());
+    expect_next(7, 5);
+  }
+}
+
 // The lock-delays of readers pass together, and their lock is looked after until then.
 TEST_F(Bounds, UnresponsiveReadersCostTheirLockDelayOnce) {
   constexpr Micros kDelay = 700 * kMillisecond;

@@ -214,6 +214,12 @@ MUTATIONS = [
     Mutation("17-whoever-ends-tells-others-to-look", "lib/primitive/lock.cpp",
              "(args.parting ? 2U : 0U)",
              "(args.parting && !OFF(\"17-whoever-ends-tells-others-to-look\") ? 2U : 0U)"),
+    Mutation("17-who-comes-looks-after-what-nobody-does", "lib/scripts/acquire.lua",
+             "if record:sub(FROM_OFFSET + 1, DELAY_OFFSET) == ANYBODY then\n",
+             "if not OFF('17-who-comes-looks-after-what-nobody-does') and record:sub(FROM_OFFSET + 1, DELAY_OFFSET) == ANYBODY then\n", 0),
+    Mutation("17-so-does-the-next-when-that-one-gives-up", "lib/engine/claims.cpp",
+             "claim.told_to_look = answer.handed > 0;",
+             "claim.told_to_look = answer.handed > 0 && !OFF(\"17-so-does-the-next-when-that-one-gives-up\");", 0),
     Mutation("many-tells-nobody-again-of-what-has-lapsed", "lib/scripts/many.lua",
              "  name.joint = name.members.sweep(name.members.read(record))",
              "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"
