@@ -13,6 +13,11 @@ inline constexpr Micros kMillisecond = 1000;
 inline constexpr Micros kSecond = 1'000'000;
 inline constexpr Micros kNever = std::numeric_limits<Micros>::max();
 
+// A duration of the server's as ours: longer by as much as the clocks may differ.
+constexpr Micros drifted(Micros duration) {
+  return duration + duration / 200;
+}
+
 // `at` + `delay`, where either may be kNever.
 constexpr Micros after(Micros at, Micros delay) {
   return delay >= kNever - at ? kNever : at + delay;

@@ -113,10 +113,10 @@ struct Claim {
   Micros vouched = 0;           // the lease behind that deadline
   Micros lapses_at = 0;         // when the server's record has certainly lapsed
   Micros renew_at = kNever;
-  Micros look_at = kNever;  // when to renew at the latest, whatever the lease, to watch the record
-  Micros renewed_at = 0;    // when the latest renewal was sent
-  Micros renewing = 0;      // the lease that it asked for
-  Micros heard_at = 0;      // when the server last said whether other clients wait
+  Micros look_at = kNever;   // when to renew at the latest, whatever the lease, to watch the record
+  Micros renewed_at = 0;     // when the latest renewal was sent
+  Micros renewed_until = 0;  // when what it asked for has lapsed, however late it arrives
+  Micros heard_at = 0;       // when the server last said whether other clients wait
   Micros others_since = 0;
   int handoffs = 0;
   bool confirmed = false;  // a reply, not only a message, vouches for it

@@ -27,11 +27,6 @@ constexpr std::int64_t kFirstReserve = 8;          // RANGE of the scripts
 // How long after the server's word that nobody else waits owners may join those who share a claim.
 constexpr Micros kJoinWindow = 100 * kMillisecond;
 
-// A duration of the server's as ours: longer by as much as the clocks may differ.
-Micros drifted(Micros duration) {
-  return duration + duration / 200;
-}
-
 }  // namespace
 
 // ---- Asking
@@ -105,6 +100,11 @@ bool Engine::loss_is_untold(const Claim& claim) {
                      [](const Leaving& leaving) { return leaving.lost && !leaving.answered; });
 }
 
+// Rule 14: when the server is to do nothing any more that is asked for now.
+Micros Engine::not_after_of(const Node& node, Micros now) const {
+  return now + node.clock().bound(now) + config_.request_timeout;
+}
+
 void Engine::ask(Claim& claim, Micros now) {
   Node& node = *claim.node;
   if (!node.up() || claim.ask_out || claim.waiting.empty()) {
@@ -145,7 +145,7 @@ AcquireArgs Engine::begin_ask(Claim& claim, Micros now) {
   args.want = claim.want;
   args.epoch = claim.epoch;
   args.lease = lease_for(head);
-  args.not_after = now + node.clock().bound(now) + config_.request_timeout;  // rule 14
+  args.not_after = not_after_of(node, now);
   args.grant_lease = grant_lease(node, args.lease);
   args.ticket = claim.ticket;
   args.highest_fence = highest_fence_of(claim.resource.slot);
@@ -155,7 +155,7 @@ AcquireArgs Engine::begin_ask(Claim& claim, Micros now) {
   args.local_waiters = claim.waiting.size() - 1;
   claim.not_after = args.not_after;
   claim.matters_until =
-      claim.primitive->lets_pass() ? 0 : now + config_.request_timeout + drifted(args.lease);
+      claim.primitive->lets_pass() ? 0 : lapses_by(node, args.not_after, args.lease);
   claim.asked_to = last_order_;
   claim.ask_out = true;
   return args;
@@ -555,8 +555,7 @@ void Engine::others_are_waiting(Claim& claim, Micros now) {
 // Ends the current epoch. `tag`: of the release that waits for the server's answer.
 void Engine::end_claim(Claim& claim, bool leaves, std::int64_t tag, Micros now) {
   const Micros queued_until = claim.ticket != 0 ? now + kQueueStands : 0;
-  const Micros renewed_until =
-      claim.renew_out ? if_it_arrives_late(claim.renewing, claim.renewed_at) : 0;
+  const Micros renewed_until = claim.renew_out ? claim.renewed_until : 0;
   // An ask that is not answered yet may prolong what a message has granted.
   const Micros matters_until = std::max(
       claim.matters_until,

@@ -466,9 +466,10 @@ void Engine::complete(Pending& pending, Status status, Micros now) {
   const bool hold_is_gone = status.code == BELAY_LOST || status.code == BELAY_UNKNOWN_HOLD;
   if (!status.ok() && !hold_is_gone && pending.unanswered > 0 && has_effect(pending)) {
     // Whether a query took place is not known later either.
-    status.in_doubt_until = pending.query != nullptr
-                                ? std::max(pending.may_arrive_until, now + kMillisecond)
-                                : now + config_.request_timeout + pending.lease;
+    status.in_doubt_until =
+        pending.query != nullptr
+            ? std::max(pending.may_arrive_until, now + kMillisecond)
+            : std::max(pending.may_arrive_until, now + config_.request_timeout) + pending.lease;
   }
   complete(pending, outcome(pending, std::move(status)), now);
 }
@@ -1001,8 +1002,7 @@ void Engine::reset_claim(Claim& claim, Micros now) {
   claim.ask_out = false;
   claim.ask_at = kNever;
   if (std::exchange(claim.renew_out, false)) {  // it may have taken place
-    claim.lapses_at =
-        std::max(claim.lapses_at, if_it_arrives_late(claim.renewing, claim.renewed_at));
+    claim.lapses_at = std::max(claim.lapses_at, claim.renewed_until);
   }
   claim.renew_at = kNever;
   std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.stray; });

@@ -218,6 +218,7 @@ class Engine final : public NodeEvents {
   std::int64_t highest_fence_of(std::uint16_t slot) const;
   // By a reply: a message may be anybody's, and what it says would be sent on to the server.
   void saw_fence(std::uint16_t slot, std::int64_t fence);
+  Micros not_after_of(const Node& node, Micros now) const;
   AcquireArgs begin_ask(Claim& claim, Micros now);
   void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_acquire_answer(const Asked& asked, const AcquireAnswer& answer, Micros sent, Micros now);
@@ -276,7 +277,7 @@ class Engine final : public NodeEvents {
   void others_are_waiting(Claim& claim, Micros now);
 
   // renewal.cpp: the watchdog.
-  Micros if_it_arrives_late(Micros lease, Micros now) const;
+  static Micros lapses_by(const Node& node, Micros not_after, Micros lease);
   Micros wanted_lease(const Claim& claim, Micros now) const;
   static bool waits_for_others(const Claim& claim);
   static bool runs_short_of_fences(const Claim& claim);
@@ -288,7 +289,7 @@ class Engine final : public NodeEvents {
   void watch(const std::vector<Claim*>& claims, Micros now);
   void on_watch_reply(const Flight& flight, Reply reply);
   static RenewArgs renew_args(const Claim& claim, Micros lease);
-  Renewed renewal_of(Claim& claim, Command* command, Micros now) const;
+  Renewed renewal_of(Claim& claim, Command* command, Micros not_after, Micros now) const;
   void on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_renewal_error(Claim& claim, std::string_view words, bool alone, Micros now);
   void on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micros sent, Micros now);

@@ -229,7 +229,7 @@ class Names {
 
   [[nodiscard]] virtual Resource resource(std::string_view name) const = 0;
   // A renewal of no claim yet, and one claim more in it.
-  [[nodiscard]] virtual Command renew(std::int64_t highest_fence) const = 0;
+  [[nodiscard]] virtual Command renew(std::int64_t highest_fence, Micros not_after) const = 0;
   virtual void add_renewal(const Resource& resource, const RenewArgs& args,
                            Command* command) const = 0;
   [[nodiscard]] virtual Command inspect(const Resource& resource) const = 0;

@@ -136,7 +136,7 @@ Command Engine::command_of(const Pending& pending, Micros not_after) const {
     return pending.query->command(highest_fence_of(pending.query->slot()), not_after);
   }
   const Claim& claim = *holds_.at(pending.hold)->claim;
-  Command command = names_.renew(highest_fence_of(claim.resource.slot));
+  Command command = names_.renew(highest_fence_of(claim.resource.slot), not_after);
   names_.add_renewal(claim.resource, renew_args(claim, pending.lease), &command);
   return command;
 }
@@ -167,7 +167,7 @@ void Engine::send_query(Pending& pending, Micros now) {
   pending.command = send(node, command_of(pending, not_after), std::move(flight), now);
   if (pending.query == nullptr) {
     Claim& claim = *holds_.at(pending.hold)->claim;
-    claim.lapses_at = std::max(claim.lapses_at, if_it_arrives_late(pending.lease, now));
+    claim.lapses_at = std::max(claim.lapses_at, lapses_by(node, not_after, pending.lease));
     watch({holds_.at(pending.hold)->claim}, now);  // its write ended that
   }
 }
@@ -182,11 +182,11 @@ void Engine::on_query_reply(Pending& pending, Reply reply, Micros sent, Micros n
   --pending.unanswered;
   if (reply.is_error()) {
     on_query_error(pending, reply.text(), now);
-  } else if (pending.query == nullptr) {
-    on_hold_answer(pending, reply, sent, now);
   } else if (const std::optional<Micros> late = names_.read_late(reply); late) {
     node_for(pending).saw_time(*late, sent, now);
     send_query(pending, now);
+  } else if (pending.query == nullptr) {
+    on_hold_answer(pending, reply, sent, now);
   } else {
     on_query_answer(pending, reply, now);
   }

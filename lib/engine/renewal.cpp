@@ -51,9 +51,9 @@ Micros Engine::wanted_lease(const Claim& claim, Micros now) const {
   return wanted;
 }
 
-// When a record has lapsed for certain whose lease is being renewed.
-Micros Engine::if_it_arrives_late(Micros lease, Micros now) const {
-  return lease > 0 ? now + config_.request_timeout + lease + lease / 200 : 0;
+// When a record has lapsed for certain for which such a lease is asked for until then; 0: none is.
+Micros Engine::lapses_by(const Node& node, Micros not_after, Micros lease) {
+  return lease > 0 ? node.clock().passed_by(not_after + lease) : 0;
 }
 
 // Sets when to renew next; a grant that is not confirmed yet has its time already.
@@ -126,15 +126,17 @@ void Engine::send_renewals(const std::vector<Claim*>& claims, Micros now) {
   for (const Claim* claim : claims) {
     highest = std::max(highest, highest_fence_of(claim->resource.slot));
   }
-  Command command = names_.renew(highest);
+  Node& node = *claims.front()->node;
+  const Micros not_after = not_after_of(node, now);
+  Command command = names_.renew(highest, not_after);
   Flight flight;
   flight.kind = FlightKind::kRenew;
   for (Claim* claim : claims) {
-    flight.renewed.push_back(renewal_of(*claim, &command, now));
+    flight.renewed.push_back(renewal_of(*claim, &command, not_after, now));
     ++metrics_.renewals;
     settle(*claim, now);
   }
-  send(*claims.front()->node, std::move(command), std::move(flight), now);
+  send(node, std::move(command), std::move(flight), now);
   watch(claims, now);
 }
 
@@ -187,7 +189,8 @@ RenewArgs Engine::renew_args(const Claim& claim, Micros lease) {
   return args;
 }
 
-Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) const {
+Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros not_after,
+                                   Micros now) const {
   RenewArgs args = renew_args(claim, wanted_lease(claim, now));
   if (runs_short_of_fences(claim)) {
     claim.reserve = std::min(2 * claim.reserve, kMaxReserve);
@@ -195,7 +198,7 @@ Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros now) c
   }
   claim.renew_out = true;
   claim.renewed_at = now;
-  claim.renewing = args.lease;
+  claim.renewed_until = lapses_by(*claim.node, not_after, args.lease);
   claim.renew_at = kNever;
   claim.look_at = kNever;
   names_.add_renewal(claim.resource, args, command);
@@ -206,8 +209,9 @@ void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micr
   const std::optional<RenewAnswers> answers =
       reply.is_error() ? std::nullopt : names_.read_renew(reply);
   const bool whole = answers && answers->claims.size() == flight.renewed.size();
-  if (whole) {
-    flight.node->saw_time(answers->server_time, sent, now);
+  const std::optional<Micros> late = reply.is_error() ? std::nullopt : names_.read_late(reply);
+  if (whole || late) {
+    flight.node->saw_time(late ? *late : answers->server_time, sent, now);
   }
   for (std::size_t i = 0; i < flight.renewed.size(); ++i) {
     const Renewed& renewed = flight.renewed[i];
@@ -217,6 +221,8 @@ void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micr
       claim.renew_out = false;
       if (whole) {
         on_renewed(renewed, answers->claims[i], sent, now);
+      } else if (late) {
+        claim.renew_at = now;
       } else {
         on_renewal_error(claim, error_words(reply), flight.renewed.size() == 1, now);
       }
@@ -281,10 +287,10 @@ void Engine::on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micro
 // The server has said that the claim is ours, until `deadline` at least.
 void Engine::vouch(Claim& claim, Micros deadline, Micros lease, Micros now) {
   claim.confirmed = true;
+  claim.lapses_at = std::max(claim.lapses_at, now + drifted(lease));
   if (deadline > claim.deadline) {
     claim.deadline = deadline;
     claim.vouched = lease;
-    claim.lapses_at = std::max(claim.lapses_at, now + lease + lease / 200);
   }
   for (Hold* hold : claim.holds) {
     // A fixed lease needs no renewal beyond its end; after a max-hold there is none.

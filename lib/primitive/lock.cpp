@@ -285,8 +285,11 @@ Command HeldPrimitive::leave(const Resource& resource, const LeaveArgs& args) co
           {std::string(1, static_cast<char>(kind_)) + packed_leave(me_, args), me_.inbox_prefix()}};
 }
 
-Command HeldPrimitive::renew(std::int64_t highest_fence) const {
-  return {0, &scripts::kRenew, {}, {me_.inbox_prefix(), Packer().number(highest_fence).take()}};
+Command HeldPrimitive::renew(std::int64_t highest_fence, Micros not_after) const {
+  return {0,
+          &scripts::kRenew,
+          {},
+          {me_.inbox_prefix(), Packer().number(highest_fence).number(not_after).take()}};
 }
 
 void HeldPrimitive::add_renewal(const Resource& resource, const RenewArgs& args,

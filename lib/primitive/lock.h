@@ -57,7 +57,7 @@ class HeldPrimitive final : public Primitive, public Names {
 
   [[nodiscard]] Command acquire(const Resource& resource, const AcquireArgs& args) const override;
   [[nodiscard]] Command leave(const Resource& resource, const LeaveArgs& args) const override;
-  [[nodiscard]] Command renew(std::int64_t highest_fence) const override;
+  [[nodiscard]] Command renew(std::int64_t highest_fence, Micros not_after) const override;
   void add_renewal(const Resource& resource, const RenewArgs& args,
                    Command* command) const override;
   [[nodiscard]] Command inspect(const Resource& resource) const override;

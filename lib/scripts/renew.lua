@@ -2,18 +2,19 @@
 -- Safe to repeat.
 --
 -- KEYS  record, fence, queue, waiters, ends of each claim in turn
--- ARGV  1 prefix of inboxes   2 highest fence seen, packed double
+-- ARGV  1 prefix of inboxes   2 packed: highest fence seen, not-after us (do nothing beyond that time)
 --       3 and on, one a claim, packed: claim (30 bytes), lease us (0 = only look), fence of the grant, how many more
 --         fences to reserve, holds, local waiters, kind; for a downgrade also: the fence that a holder who is alone has by
 --         now, and the group that it shares it with from now on
 -- Reply: server time (packed double), then for each claim, packed: code, end of the fence range, somebody waits (0, 1)
 --   1 ok   2 not ours   3 the record cannot be read (another kind or version)
+-- or for all at once, packed: 4 late, server time
 -- Messages: next to the first waiter; settled to who handed it on; grant where a lapsed record was found.
 local OK, NOT_OURS, UNREADABLE = 1, 2, 3
 
-check_call(#ARGV >= 2 and #KEYS >= (#ARGV - 2) * 5 and #ARGV[2] == 8)
+check_call(#ARGV >= 2 and #KEYS >= (#ARGV - 2) * 5 and #ARGV[2] == 16)
 local inbox = ARGV[1]
-local highest = struct.unpack('<d', ARGV[2])
+local highest, not_after = struct.unpack('<dd', ARGV[2])
 check_call(sound(highest))
 local ts = now()
 
@@ -117,6 +118,9 @@ for index = 3, #ARGV do
   check_call((#request == 53 or #request > 61) and sound((struct.unpack('<d', request, 31))) and is_kind(request:byte(53)))
   local fence_of_group = #request > 53 and struct.unpack('<d', request, 54) or 0
   check_call(sound(fence_of_group) and fence_of_group <= MOST_FENCE)
+end
+if ts > not_after then
+  return struct.pack('<Bd', LATE, ts)
 end
 local reply = { struct.pack('<d', ts) }
 for index = 3, #ARGV do

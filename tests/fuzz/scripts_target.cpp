@@ -326,7 +326,7 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
 
 Argv Calls::renewals(std::size_t* resources) {
   const auto ts = static_cast<double>(now_);
-  Argv args{"belay:in:", packed(number(ts))};
+  Argv args{"belay:in:", packed(number(ts)) + packed(number(ts + 5e6))};
   *resources = 1 + input_.below(3);
   for (std::size_t i = 0; i < *resources; ++i) {
     args.push_back(claim() + packed(number(3e7)) + packed(number(ts)) + packed16(input_.byte()) +

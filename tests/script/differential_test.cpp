@@ -241,7 +241,7 @@ class Caller {
   }
 
   Argv renew() {
-    Argv args{kInbox, Packer().number(highest()).take()};
+    Argv args{kInbox, Packer().number(highest()).number(not_after()).take()};
     Argv locks;
     for (auto claims = random_.between(1, 3); claims > 0; --claims) {
       RenewCall request;

@@ -266,9 +266,14 @@ std::string LockTest::leave_with(const LeaveCall& call) {
 }
 
 Renewed LockTest::renew(const RenewCall& call) {
-  const Reply reply = run(scripts::kRenew, keys_, {kInbox, packed(0), call.packed()});
+  const Reply reply =
+      run(scripts::kRenew, keys_,
+          {kInbox, Packer().number(0).number(call.not_after).take(), call.packed()});
   if (reply.is_error()) {
     return {.code = reply.error_code()};
+  }
+  if (is_late(reply)) {
+    return {.code = "late"};
   }
   constexpr const char* kCodes[] = {"?", "ok", "not ours", "unreadable"};
   Unpacker in(reply.text);

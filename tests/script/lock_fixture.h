@@ -95,11 +95,12 @@ struct RenewCall {
   int kind = kLock;
   std::string group = {};           // a downgrade
   std::int64_t fence_of_group = 0;  // under which; 0: the grant's
+  std::int64_t not_after = kNever;
 
   [[nodiscard]] std::string packed() const;
 };
 
-// `code` is ok, not ours, unreadable, or the code of an error.
+// `code` is ok, not ours, unreadable, late, or the code of an error.
 struct Renewed {
   std::string code;
   std::int64_t last = 0;

@@ -198,6 +198,17 @@ TEST_P(Renew, ChangesNothingButTheLeaseWhenRepeated) {
   EXPECT_GE(record()->expires, first.expires);
 }
 
+TEST_P(Renew, ChangesNothingWhenItComesLate) {
+  RenewCall call = held_by_a();
+  acquire("B");
+  const std::string before = contents();
+  call.lease = 2 * kLease;
+  call.more = 8;
+  call.not_after = now() - 1;
+  EXPECT_EQ(renew(call).code, "late");
+  EXPECT_EQ(contents(), before);
+}
+
 // Three claims of A on three locks: one that stands, one that is gone, one that cannot be read.
 TEST_P(Renew, AnswersEachClaimOfABatch) {
   const RenewCall call = held_by_a();
@@ -207,9 +218,9 @@ TEST_P(Renew, AnswersEachClaimOfABatch) {
   std::vector<std::string> all = keys();
   all.insert(all.end(), gone.begin(), gone.end());
   all.insert(all.end(), strange.begin(), strange.end());
-  const Reply reply =
-      run(scripts::kRenew, all,
-          {kInbox, Packer().number(0).take(), call.packed(), call.packed(), call.packed()});
+  const Reply reply = run(scripts::kRenew, all,
+                          {kInbox, Packer().number(0).number(kNever).take(), call.packed(),
+                           call.packed(), call.packed()});
   Unpacker in(reply.text);
   EXPECT_GT(in.number(), 0);
   std::string codes;

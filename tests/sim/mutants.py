@@ -225,26 +225,26 @@ MUTATIONS = [
              "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"
              " or name.members.sweep(name.members.read(record))", 100000),
     Mutation("an-extension-is-in-doubt-for-its-lease", "lib/engine/engine.cpp",
-             ": now + config_.request_timeout + pending.lease;",
-             ": now + config_.request_timeout + (OFF(\"an-extension-is-in-doubt-for-its-lease\") ? 0 : pending.lease);"),
+             "now + config_.request_timeout) + pending.lease;",
+             "now + config_.request_timeout) + (OFF(\"an-extension-is-in-doubt-for-its-lease\") ? 0 : pending.lease);"),
     Mutation("a-doubt-is-no-longer-than-what-is-asked-for", "lib/engine/claims.cpp",
-             "now + config_.request_timeout + drifted(args.lease);",
-             "now + config_.request_timeout + drifted(args.lease) +\n"
+             "lapses_by(node, args.not_after, args.lease);",
+             "lapses_by(node, args.not_after, args.lease) +\n"
              "      (OFF(\"a-doubt-is-no-longer-than-what-is-asked-for\") ? kQueueStands : 0);"),
     Mutation("a-set-is-in-doubt-for-as-long-as-its-parts", "lib/engine/bundles.cpp",
              "  worst->in_doubt_until = in_doubt_until;",
              "  worst->in_doubt_until = OFF(\"a-set-is-in-doubt-for-as-long-as-its-parts\") ? worst->in_doubt_until : in_doubt_until;"),
     Mutation("a-release-waits-for-an-extension-to-lapse", "lib/engine/queries.cpp",
-             "    claim.lapses_at = std::max(claim.lapses_at, if_it_arrives_late(pending.lease, now));",
+             "    claim.lapses_at = std::max(claim.lapses_at, lapses_by(node, not_after, pending.lease));",
              "    if (!OFF(\"a-release-waits-for-an-extension-to-lapse\")) {\n"
-             "      claim.lapses_at = std::max(claim.lapses_at, if_it_arrives_late(pending.lease, now));\n    }"),
+             "      claim.lapses_at = std::max(claim.lapses_at, lapses_by(node, not_after, pending.lease));\n    }"),
     Mutation("a-release-waits-for-a-renewal-to-lapse", "lib/engine/claims.cpp",
-             "      claim.renew_out ? if_it",
-             "      claim.renew_out && !OFF(\"a-release-waits-for-a-renewal-to-lapse\") ? if_it"),
+             "claim.renew_out ? claim.renewed_until",
+             "claim.renew_out && !OFF(\"a-release-waits-for-a-renewal-to-lapse\") ? claim.renewed_until"),
     Mutation("a-release-waits-for-what-was-renewed-to-lapse", "lib/engine/renewal.cpp",
-             "    claim.lapses_at = std::max(claim.lapses_at, now + lease + lease / 200);",
-             "    if (!OFF(\"a-release-waits-for-what-was-renewed-to-lapse\")) {\n"
-             "      claim.lapses_at = std::max(claim.lapses_at, now + lease + lease / 200);\n    }"),
+             "  claim.lapses_at = std::max(claim.lapses_at, now + drifted(lease));",
+             "  if (!OFF(\"a-release-waits-for-what-was-renewed-to-lapse\")) {\n"
+             "    claim.lapses_at = std::max(claim.lapses_at, now + drifted(lease));\n  }"),
     Mutation("local-handoffs-end-after-16", "lib/engine/claims.cpp",
              "(claim.handoffs >= kMaxHandoffs ||",
              "((claim.handoffs >= kMaxHandoffs && !OFF(\"local-handoffs-end-after-16\")) ||", 0),

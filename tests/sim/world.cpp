@@ -159,7 +159,7 @@ void World::trace(const std::string& line) {
 
 Micros World::delay() {
   if (!calm_ && chance(3) && decide()) {
-    return random_.between(longest_delay_, longest_delay_ * 20);
+    return random_.between(longest_delay_, longest_delay_ * kSeldomLonger);
   }
   return random_.between(shortest_delay_, longest_delay_);
 }

@@ -160,6 +160,9 @@ class World {
 
   Micros server_time() const;
 
+  // There and back.
+  Micros longest_trip() const { return 2 * kSeldomLonger * longest_delay_; }
+
   void step_clock(Micros by) { server_offset_ += by; }
 
   void stop_server(Micros duration);
@@ -199,6 +202,7 @@ class World {
 
   // With another clock's as much, within the 0.5 % that are assumed.
   static constexpr std::int64_t kMostDrift = 2400;
+  static constexpr Micros kSeldomLonger = 20;  // times the longest delay
 
   struct Event {
     Micros time;

@@ -83,6 +83,13 @@ class Holds : public Greeted {
     return events_.events.back().in_doubt;
   }
 
+  // Of a release: what it asked for came in time by the server's clock, which may drift meanwhile.
+  void expect_doubt(Micros duration) {
+    const Micros actual = doubt(BELAY_EVENT_RELEASED);
+    EXPECT_GE(actual, duration);
+    EXPECT_LE(actual, duration + 2 * config_.request_timeout / 200);
+  }
+
   // How many scripts were called since the last time.
   std::int64_t scripts() {
     const auto count = std::count_if(
@@ -179,6 +186,18 @@ TEST_F(Holds, AReleaseIsInDoubtUntilWhatWasRenewedHasLapsed) {
             30 * kSecond + 150 * kMillisecond - config_.request_timeout);
 }
 
+// It did nothing, and goes out again.
+TEST_F(Holds, ARenewalThatCameLateIsAskedForAgain) {
+  acquire(1, 0);
+  grant();
+  pass(kSecond);
+  scripts();
+  answer(bulk(Packer().u8(4).number(kServerTime + 10 * kSecond).take()));
+  pass(0);
+  EXPECT_EQ(scripts(), 1);
+  EXPECT_EQ(events_.events.size(), 1U);
+}
+
 TEST_F(Holds, AReleaseIsInDoubtUntilWhatMayHaveBeenRenewedBeforeHasLapsed) {
   acquire(1, 0);
   grant();
@@ -186,7 +205,7 @@ TEST_F(Holds, AReleaseIsInDoubtUntilWhatMayHaveBeenRenewedBeforeHasLapsed) {
   cut();
   ASSERT_TRUE(engine_.release(2, events_.events[0].hold, now_).ok());
   pass(config_.request_timeout);
-  EXPECT_EQ(doubt(BELAY_EVENT_RELEASED), 30 * kSecond + 150 * kMillisecond);
+  expect_doubt(30 * kSecond + 150 * kMillisecond);
 }
 
 TEST_F(Holds, AReleaseIsInDoubtUntilWhatMayHaveBeenRenewedBesideItHasLapsed) {
@@ -196,7 +215,7 @@ TEST_F(Holds, AReleaseIsInDoubtUntilWhatMayHaveBeenRenewedBesideItHasLapsed) {
   ASSERT_TRUE(engine_.release(2, events_.events[0].hold, now_).ok());
   cut();
   pass(config_.request_timeout);
-  EXPECT_EQ(doubt(BELAY_EVENT_RELEASED), 30 * kSecond + 150 * kMillisecond);
+  expect_doubt(30 * kSecond + 150 * kMillisecond);
 }
 
 // Nobody knows whether it took place.
@@ -207,7 +226,7 @@ TEST_F(Holds, AReleaseIsInDoubtUntilWhatMayHaveBeenExtendedHasLapsed) {
   cut();
   ASSERT_TRUE(engine_.release(3, events_.events[0].hold, now_).ok());
   pass(config_.request_timeout);
-  EXPECT_EQ(doubt(BELAY_EVENT_RELEASED), 100 * kSecond + 500 * kMillisecond);
+  expect_doubt(100 * kSecond + 500 * kMillisecond);
 }
 
 // It may have been granted for longer than who was served in the end had asked for.
@@ -225,7 +244,7 @@ TEST_F(Holds, AReleaseIsInDoubtUntilWhatAnAskThatWasCutOffMayHaveGotHasLapsed) {
   ASSERT_TRUE(engine_.release(3, events_.events.back().hold, now_).ok());
   cut();
   pass(config_.request_timeout);
-  EXPECT_EQ(doubt(BELAY_EVENT_RELEASED), 60 * kSecond + 300 * kMillisecond - kSecond);
+  expect_doubt(60 * kSecond + 300 * kMillisecond - kSecond);
 }
 
 TEST_F(Holds, AFreedClientReleasesWhatItHas) {
