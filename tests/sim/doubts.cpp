@@ -97,10 +97,11 @@ void Doubts::on_extended(const Process& process, const Event& event, Extension* 
 }
 
 // What may just have taken place lasts for its lease, and what is asked for is asked for within the
-// request timeout by the server's clock, which is known by a round trip.
+// request timeout by the server's clock. That is known by a round trip, which a stop of the server,
+// for up to the request timeout, or of the process may lengthen.
 void Doubts::check_length(const Process& process, const Event& event, Micros lease) {
-  const Micros most =
-      timeout_ + longest_lease_ * 102 / 100 + world_.longest_trip() + 20 * kMillisecond;
+  const Micros trip = world_.longest_trip() + timeout_ + process.longest_pause();
+  const Micros most = timeout_ + (trip + longest_lease_) * 102 / 100 + 20 * kMillisecond;
   if (event.in_doubt > 0 && (event.in_doubt < lease || event.in_doubt > most)) {
     world_.violation("doubt: tag " + std::to_string(event.tag) + " of process " +
                      std::to_string(process.number()) + " is in doubt for " +

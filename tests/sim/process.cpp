@@ -179,6 +179,7 @@ void Process::arm() {
 }
 
 void Process::pause(Micros duration) {
+  longest_pause_ = std::max(longest_pause_, duration);
   if (!alive_ || paused_) {
     return;
   }

@@ -43,6 +43,8 @@ class Process final : public EngineEvents {
 
   Micros able_since() const { return able_since_; }  // runs without a pause
 
+  Micros longest_pause() const { return longest_pause_; }
+
   bool idle() const { return engine_->idle(); }  // remembers no claim and no submission
 
   const HeldPrimitive& lock() const { return lock_; }
@@ -83,6 +85,7 @@ class Process final : public EngineEvents {
   bool alive_ = true;
   bool paused_ = false;
   Micros able_since_ = 0;
+  Micros longest_pause_ = 0;
   std::uint64_t timer_ = 0;  // the latest one armed
   Micros armed_ = kNever;    // for which local time
   std::deque<std::function<void()>> missed_;
