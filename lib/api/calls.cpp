@@ -91,7 +91,7 @@ Result<Words> checked_words(std::int32_t argc, const char* const* argv, const st
   Words words;
   for (std::int32_t i = 0; i < argc && status.ok(); ++i) {
     const Name word =
-        checked_bytes("argv[" + std::to_string(i) + "]", argv[i], sizes == nullptr ? -1 : sizes[i]);
+        checked_word("argv[" + std::to_string(i) + "]", argv[i], sizes == nullptr ? -1 : sizes[i]);
     status = word.status;
     words.emplace_back(word.value);
   }

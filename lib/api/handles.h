@@ -73,10 +73,15 @@ namespace belay {
 inline constexpr std::int64_t kMostPermits = 0x7FFFFFFF;
 // Of a fenced write's command: Lua's stack holds some thousands.
 inline constexpr std::int64_t kMostWords = 1000;
+// Of one of its words: Redis takes no longer string.
+inline constexpr std::size_t kMaxWordSize = std::size_t{1} << 29;
 
-// Bytes with their size, or -1 where NUL ends them; or why they are none.
+// `low`..`high` bytes with their size, or -1 where NUL ends them; or why they are none.
 Result<std::string_view> checked_bytes(const std::string& what, const char* bytes,
-                                       std::int64_t size);
+                                       std::int64_t size, std::size_t low, std::size_t high);
+
+// A word of a fenced write's command.
+Result<std::string_view> checked_word(const std::string& what, const char* word, std::int64_t size);
 
 // A name, which has 1..`most` bytes; or what is like one.
 Result<std::string_view> checked_name(const char* name, std::int64_t size,

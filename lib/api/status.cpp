@@ -73,7 +73,7 @@ int32_t belay_abi(void) {
 namespace belay {
 
 Result<std::string_view> checked_bytes(const std::string& what, const char* bytes,
-                                       std::int64_t size) {
+                                       std::int64_t size, std::size_t low, std::size_t high) {
   if (bytes == nullptr) {
     return Status(BELAY_INVALID_ARGUMENT, what + " was NULL");
   }
@@ -81,19 +81,23 @@ Result<std::string_view> checked_bytes(const std::string& what, const char* byte
     return Status(BELAY_INVALID_ARGUMENT,
                   what + "'s size was " + std::to_string(size) + ": a size or -1 is allowed");
   }
-  return std::string_view(bytes, size == -1 ? std::strlen(bytes) : static_cast<std::size_t>(size));
+  const std::size_t length = size == -1 ? std::strlen(bytes) : static_cast<std::size_t>(size);
+  if (length < low || length > high) {
+    return Status(BELAY_INVALID_ARGUMENT, what + " had " + std::to_string(length) +
+                                              " bytes: " + std::to_string(low) + ".." +
+                                              std::to_string(high) + " are allowed");
+  }
+  return std::string_view(bytes, length);
+}
+
+Result<std::string_view> checked_word(const std::string& what, const char* word,
+                                      std::int64_t size) {
+  return checked_bytes(what, word, size, 0, kMaxWordSize);
 }
 
 Result<std::string_view> checked_name(const char* name, std::int64_t size, const char* what,
                                       std::size_t most) {
-  Result<std::string_view> checked = checked_bytes(what, name, size);
-  const std::size_t length = checked.value.size();
-  if (checked.ok() && (length == 0 || length > most)) {
-    return Status(BELAY_INVALID_ARGUMENT, std::string(what) + " had " + std::to_string(length) +
-                                              " bytes: 1.." + std::to_string(most) +
-                                              " are allowed");
-  }
-  return checked;
+  return checked_bytes(what, name, size, 1, most);
 }
 
 Status checked_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {

@@ -19,7 +19,7 @@ int32_t belay_words_add(belay_words* words, const char* word, int64_t size) {
   }
   const auto count = static_cast<std::int64_t>(words->list.size());
   const belay::Result<std::string_view> checked =
-      belay::checked_bytes("word " + std::to_string(count), word, size);
+      belay::checked_word("word " + std::to_string(count), word, size);
   belay::Status status = checked.status;
   if (status.ok() && count == belay::kMostWords) {
     status = belay::Status(BELAY_INVALID_ARGUMENT, "there were " + std::to_string(count) +
