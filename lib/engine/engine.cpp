@@ -37,6 +37,11 @@ bool is_query(const Pending& pending) {
                                                              pending.kind == PendingKind::kVerify));
 }
 
+// A blocking call has a tag beyond those of submissions, a part of one below.
+bool is_submission(std::int64_t tag) {
+  return tag >= 1 && tag <= kMaxId;
+}
+
 Status unknown_hold(std::int64_t id) {
   return {BELAY_UNKNOWN_HOLD,
           "hold " + std::to_string(id) + " was never granted, or has been released"};
@@ -98,7 +103,7 @@ Engine::Engine(const Config& config, const Names& names, std::vector<const Primi
 // ---- Submissions
 
 // Giving back is never refused, for want of room or as the client has been shut down: the hold was
-// lost then.
+// lost then. Blocking calls have room: each has a thread of its own.
 Status Engine::admit(std::int64_t tag, PendingKind kind) const {
   if (closing_ && kind != PendingKind::kRelease) {
     return {BELAY_CLOSED, "the client has been shut down"};
@@ -106,11 +111,12 @@ Status Engine::admit(std::int64_t tag, PendingKind kind) const {
   if (pendings_.contains(tag)) {
     return {BELAY_TAG_IN_USE, "tag " + std::to_string(tag) + " belongs to a pending submission"};
   }
-  const std::size_t count = pending() + events_.undelivered();
+  const std::size_t count = submissions_ + events_.undelivered();
   const bool full = static_cast<std::int64_t>(count) >= config_.max_pending;
-  if (full && kind != PendingKind::kRelease) {
+  if (full && is_submission(tag) && kind != PendingKind::kRelease) {
     return {BELAY_TOO_MANY_PENDING, "there are " + std::to_string(count) +
-                                        " pending submissions, the limit of this client"};
+                                        " submissions that are pending or whose events nobody has "
+                                        "taken, the limit of this client"};
   }
   return {};
 }
@@ -126,6 +132,7 @@ Pending& Engine::add_pending(std::int64_t tag, PendingKind kind, Micros now) {
   pending.reach_by = now + config_.request_timeout;
   timers_.set(pending.timer, pending.reach_by);
   pendings_.emplace(tag, std::move(owned));
+  submissions_ += is_submission(tag) ? 1 : 0;
   return pending;
 }
 
@@ -488,6 +495,7 @@ void Engine::complete(Pending& pending, Event event, Micros now) {
   const auto found = pendings_.find(pending.tag);
   const std::unique_ptr<Pending> ended = std::move(found->second);
   pendings_.erase(found);
+  submissions_ -= is_submission(ended->tag) ? 1 : 0;
   if (ended->lead != 0) {
     on_part_done(*ended, event);
     return;

@@ -369,6 +369,7 @@ class Engine final : public NodeEvents {
   std::unordered_map<std::int64_t, std::unique_ptr<Bundle>> bundles_;  // by their hold's id
   std::vector<std::int64_t> sets_due_;
   std::vector<std::int64_t> leads_due_;
+  std::size_t submissions_ = 0;  // of pendings_: neither blocking calls nor parts
   std::size_t parts_pending_ = 0;
   std::int64_t last_part_ = 0;
   Micros strays_since_ = 0;

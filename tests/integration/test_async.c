@@ -294,10 +294,14 @@ static void test_pending_limit(Server* server) {
     CHECK_STATUS(BELAY_OK, SUBMIT(client, tag, -1, .name = "a"));
   }
   CHECK_STATUS(BELAY_TOO_MANY_PENDING, SUBMIT(client, 4, -1, .name = "a"));
-  belay_event* why = NULL;
-  REFUSED(BELAY_TOO_MANY_PENDING, belay_lock(client, "b", -1, 0, &why));
+  belay_request* request = REQUEST(.name = "b");
+  belay_event* why = belay_acquire_within(client, 4, request, 0, 0, 0);
+  CHECK_STATUS(BELAY_TOO_MANY_PENDING, belay_event_status(why));
   CHECK_TEXT("3", belay_event_message(why));
   belay_event_free(why);
+  belay_request_free(request);
+  const int64_t own = GRANTED(belay_lock(client, "b", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(client, own));
   CHECK_STATUS(BELAY_OK, belay_cancel(client, 2));
   TAKE(client, BELAY_EVENT_ACQUIRED, 2, BELAY_CANCELLED);
   CHECK_STATUS(BELAY_OK, SUBMIT(client, 4, -1, .name = "a"));

@@ -19,7 +19,10 @@ static void test_holds_are_lost_first(Server* server) {
   belay_client* other = CLIENT(.url = server->url);
   const int64_t told = GRANTED(ACQUIRE(client, 0, .name = "a", .notify = 1));
   const int64_t untold = GRANTED(belay_lock(client, "b", -1, 0, NULL));
+  const int64_t dropped = GRANTED(belay_lock(client, "c", -1, 0, NULL));
   CHECK_STATUS(BELAY_OK, belay_client_shutdown(client));
+  CHECK_STATUS(BELAY_CLOSED, belay_submit_release(client, 1, dropped));
+  CHECK_STATUS(BELAY_LOST, belay_release_nowait(client, dropped));
   CHECK_INT(BELAY_HOLD_LOST, belay_hold_state(client, told));
   CHECK_INT(BELAY_HOLD_LOST, belay_hold_state(client, untold));
   CHECK_INT(0, belay_hold_remaining_ms(client, told));
@@ -33,6 +36,9 @@ static void test_holds_are_lost_first(Server* server) {
   CHECK_STATUS(BELAY_LOST, belay_event_status(event));
   check_lost(event, untold);
   CHECK_STATUS(BELAY_CLOSED, belay_submit_release(client, 1, untold));
+  CHECK_STATUS(BELAY_CLOSED, belay_verify(client, untold, NULL));
+  CHECK_STATUS(BELAY_CLOSED, belay_extend(client, untold, 1000, NULL));
+  CHECK_STATUS(BELAY_CLOSED, belay_downgrade(client, untold, NULL));
   belay_client_free(client);
   belay_client_free(other);
 }
@@ -102,7 +108,7 @@ static void test_every_pump_ends(Server* server) {
   belay_client_free(client);
 }
 
-static void test_undelivered_count_as_pending(Server* server) {
+static void test_undelivered_count_against_the_limit(Server* server) {
   enum { kLimit = 10 };
 
   belay_client* client = CLIENT(.url = server->url, .max_pending = kLimit);
@@ -126,6 +132,50 @@ static void test_undelivered_count_as_pending(Server* server) {
   }
   CHECK(belay_next(client, 0) == NULL);
   CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  belay_client_free(client);
+}
+
+static void* wait_for_a(void* client) {
+  CHECK_STATUS(BELAY_OK, belay_release(client, GRANTED(belay_lock(client, "a", -1, -1, NULL))));
+  return NULL;
+}
+
+// Neither do they count, nor does what counts refuse them.
+static void test_blocking_calls_have_no_limit(Server* server) {
+  belay_client* holder = CLIENT(.url = server->url);
+  belay_client* client = CLIENT(.url = server->url, .max_pending = 2);
+  const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+  pthread_t threads[kPumps];
+  for (int i = 0; i < kPumps; ++i) {
+    CHECK(pthread_create(&threads[i], NULL, wait_for_a, client) == 0);
+  }
+  EVENTUALLY(waiters_of(holder, "a") == 1);
+  CHECK_STATUS(BELAY_OK, belay_submit_ping(client, 1));
+  CHECK_STATUS(BELAY_OK, belay_submit_ping(client, 2));
+  CHECK_STATUS(BELAY_TOO_MANY_PENDING, belay_submit_ping(client, 3));
+  const int64_t own = GRANTED(belay_lock(client, "b", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_verify(client, own, NULL));
+  CHECK_STATUS(BELAY_OK, belay_inspect(client, "b", -1, NULL));
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  CHECK_STATUS(BELAY_OK, belay_downgrade(client, own, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+  for (int i = 0; i < kPumps; ++i) {
+    CHECK(pthread_join(threads[i], NULL) == 0);
+  }
+  TAKE(client, BELAY_EVENT_PINGED, 1, BELAY_OK);
+  CHECK_STATUS(BELAY_OK, belay_submit_ping(client, 3));
+  belay_client_free(client);
+  belay_client_free(holder);
+}
+
+static void test_a_tag_is_free_with_its_event(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  for (int i = 0; i < 2; ++i) {  // a wrong one ends at once
+    CHECK_STATUS(BELAY_OK, belay_submit_extend(client, 1, 0, 1));
+    CHECK_STATUS(BELAY_UNKNOWN_TAG, belay_cancel(client, 1));
+  }
+  TAKE(client, BELAY_EVENT_EXTENDED, 1, BELAY_INVALID_ARGUMENT);
+  TAKE(client, BELAY_EVENT_EXTENDED, 1, BELAY_INVALID_ARGUMENT);
   belay_client_free(client);
 }
 
@@ -298,7 +348,10 @@ const Test end_tests[] = {
     {"A shutdown declares several names lost as one", test_several_names_are_lost_as_one},
     {"A shutdown tells nothing of what was abandoned", test_an_abandoned_hold_is_unknown},
     {"Every loop over events learns of the end, again and again", test_every_pump_ends},
-    {"A submission is pending until its event has been taken", test_undelivered_count_as_pending},
+    {"Events that nobody has taken count against the limit of submissions",
+     test_undelivered_count_against_the_limit},
+    {"Blocking calls have no limit but their threads", test_blocking_calls_have_no_limit},
+    {"A tag is free once its event waits to be taken", test_a_tag_is_free_with_its_event},
     {"Messages are UTF-8, whatever bytes a name has", test_messages_are_text},
     {"A loss says why, as a number", test_reasons},
     {"A loss for want of renewals says so, as a number", test_not_renewed},
