@@ -116,7 +116,7 @@ std::size_t EventQueue::size() {
 
 void EventQueue::end() {
   const MutexLock lock(mutex_);
-  if (!std::exchange(ended_, true) && events_.empty()) {
+  if (!std::exchange(ended_, true)) {
     wake();
   }
   signal();

@@ -31,7 +31,7 @@ class EventQueue {
   int fd();
 
   // Sends a byte to this stream socket, which stays the caller's, whenever the queue stops being
-  // empty; -1: to none. False: it is no connected one, and nothing has changed.
+  // empty, and when it ends; -1: to none. False: it is no connected one, and nothing has changed.
   bool set_wakeup(int socket);
 
   // Nothing more is pushed: behind what is queued every next() returns END, for good.

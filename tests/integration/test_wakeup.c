@@ -171,6 +171,21 @@ static void test_end(Server* server) {
   close_both(late);
 }
 
+static void test_end_behind_events(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  const Pair pair = sockets();
+  CHECK_STATUS(BELAY_OK, belay_client_set_wakeup(client, pair.near));
+  queue_event(client, 1);
+  CHECK_INT(1, bytes_of(pair));
+  CHECK_STATUS(BELAY_OK, belay_client_shutdown(client));
+  EVENTUALLY(bytes_of(pair) == 1);
+  take_event(client, 1);
+  TAKE(client, BELAY_EVENT_END, 0, BELAY_CLOSED);
+  belay_client_free(client);
+  CHECK_INT(0, bytes_of(pair));
+  close_both(pair);
+}
+
 static belay_client* inherited;
 static Pair inherited_pair;
 
@@ -204,5 +219,6 @@ const Test wakeup_tests[] = {
     {"A full wake-up socket drops the byte", test_full},
     {"A closed wake-up socket ends the wake-ups, without SIGPIPE", test_closed},
     {"A wake-up socket gets a byte at the end of its client", test_end},
+    {"A wake-up socket gets a byte at the end even if events wait", test_end_behind_events},
     {"A child's end sends nothing to its parent's wake-up socket", test_fork},
     {NULL, NULL}};
