@@ -28,19 +28,20 @@ std::int32_t submit(belay_client* client, std::int64_t tag, Make make) {
 template <typename Make>
 belay_event* within(std::int32_t kind, belay_client* client, std::int64_t tag,
                     std::int64_t patience_ms, Make make) {
-  const belay::Result<belay::Micros> patience = belay::checked_wait("patience_ms", patience_ms);
   Status status = belay::usable(client);
   if (status.ok()) {
     status = belay::checked_tag(tag);
-  }
-  if (status.ok()) {
-    status = patience.status;
   }
   if (!status.ok()) {
     return new belay_event{belay::ended(kind, tag, std::move(status))};
   }
   const Client::Visit visit(*client->rep);
-  std::unique_ptr<belay::Event> event = client->rep->within(tag, make(), patience.value);
+  const belay::Result<belay::Micros> patience = belay::checked_wait("patience_ms", patience_ms);
+  Client::Call call = make();
+  if (call.checked.ok()) {
+    call.checked = patience.status;
+  }
+  std::unique_ptr<belay::Event> event = client->rep->within(tag, std::move(call), patience.value);
   return event == nullptr ? nullptr : new belay_event{std::move(*event)};
 }
 

@@ -61,6 +61,11 @@ int whole_ms(Micros left) {
       std::clamp<Micros>((left + kMillisecond - 1) / kMillisecond, 0, kLongest));
 }
 
+// What a call whose arguments are wrong is admitted as: only a release is after a shutdown.
+PendingKind admitted_as(const Client::Call& call) {
+  return call.kind == BELAY_EVENT_RELEASED ? PendingKind::kRelease : PendingKind::kQuery;
+}
+
 // "pid host label", as inspect shows it.
 std::string describe_process(const std::string& label) {
   std::array<char, 256> name{};
@@ -229,8 +234,8 @@ Status Client::submit(std::int64_t tag, Call call) {
     return {BELAY_CLOSED, "the client has been shut down"};
   }
   const bool right = call.checked.ok();
-  Status status = right ? call.submission(*engine_, tag, entry.now())
-                        : engine_->admit(tag, PendingKind::kQuery);
+  Status status =
+      right ? call.submission(*engine_, tag, entry.now()) : engine_->admit(tag, admitted_as(call));
   const bool refused = status.code == BELAY_TAG_IN_USE || status.code == BELAY_TOO_MANY_PENDING;
   if (!refused && !(right && status.ok())) {
     on_event(ended(call.kind, tag, right ? std::move(status) : std::move(call.checked)));
@@ -240,9 +245,6 @@ Status Client::submit(std::int64_t tag, Call call) {
 }
 
 Event Client::call(Call call) {
-  if (!call.checked.ok()) {
-    return ended(call.kind, 0, std::move(call.checked));
-  }
   Waiter waiter;
   bool alone = false;
   {
@@ -258,8 +260,13 @@ Event Client::call(Call call) {
   return std::move(waiter.event);
 }
 
-// Its event, which may come at once, is the waiter's.
+// Its event, which may come at once, is the waiter's. Its arguments are judged last, as in
+// submit().
 Status Client::begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros now) {
+  if (!call.checked.ok()) {
+    Status status = engine_->admit(tag, admitted_as(call));
+    return status.ok() ? call.checked : status;
+  }
   waiters_.emplace(tag, waiter);
   Status status = call.submission(*engine_, tag, now);
   if (!status.ok()) {
@@ -271,11 +278,10 @@ Status Client::begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros 
 std::unique_ptr<Event> Client::within(std::int64_t tag, Call call, Micros patience) {
   Waiter waiter;
   bool alone = false;
-  Status status = std::move(call.checked);
-  if (status.ok()) {
+  Status status;
+  {
     const Entry entry(*this);
-    const bool releases = call.kind == BELAY_EVENT_RELEASED;
-    status = engine_->admit(tag, releases ? PendingKind::kRelease : PendingKind::kAcquire);
+    status = engine_->admit(tag, admitted_as(call));
     if (status.ok()) {
       status = begin(tag, call, &waiter, entry.now());
     }

@@ -220,6 +220,10 @@ static void test_malformed_urls(Server* server) {
                {"redis://h?timeout=5", "from byte 11: there is no parameter timeout"},
                {"redis://h/0?db=1", "there is no parameter db"},
                {"redis://%zz", "from byte 9: the host"},
+               {"redis://h#f", "from byte 9: the host"},
+               {"redis://h\n", "the host"},
+               {"redis://h%0a:1", "the host"},
+               {"redis:// h", "the host"},
                {"redis://%", "the host"},
                {"redis://a%00b", "the host"},
                {"redis://u%zz:p@h", "%"},
@@ -510,6 +514,57 @@ static void test_bad_names(Server* server) {
   belay_client_free(client);
 }
 
+// Nobody reads or copies so much.
+static void test_bad_words(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  const int64_t most = (int64_t)1 << 29;
+  const int64_t sizes[] = {INT64_MAX, most + 1, -2, INT64_MIN};
+  const char* const argv[] = {"SET", "v"};
+  belay_event* why = NULL;
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    char number[32];
+    snprintf(number, sizeof number, "%lld", (long long)sizes[i]);
+    const int64_t both[] = {3, sizes[i]};
+    check_call(BELAY_INVALID_ARGUMENT, belay_fenced_write(client, "k", -1, 1, 2, argv, both, &why),
+               &why, number);
+    TOLD(client, BELAY_INVALID_ARGUMENT, number,
+         belay_submit_fenced_write(client, 1, "k", -1, 1, 2, argv, both));
+    belay_words* words = belay_words_new();
+    CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_words_add(words, "SET", sizes[i]));
+    CHECK_TEXT(number, belay_words_error(words));
+    belay_words_free(words);
+    check_call(BELAY_INVALID_ARGUMENT, belay_list(client, "*", sizes[i], 1, &why), &why, number);
+  }
+  belay_client_free(client);
+}
+
+// Whoever calls learns first of its client, then of the tag and the limit, then of its arguments.
+static void test_order_of_checks(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  belay_client* holder = CLIENT(.url = server->url);
+  GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
+  CHECK_STATUS(BELAY_TAG_IN_USE, belay_submit_acquire(client, 1, NULL, 0, 0));
+  belay_event* event = belay_acquire_within(client, 1, NULL, 0, 0, -2);
+  CHECK_STATUS(BELAY_TAG_IN_USE, belay_event_status(event));
+  belay_event_free(event);
+  event = belay_release_within(client, 1, 5, -2);
+  CHECK_STATUS(BELAY_TAG_IN_USE, belay_event_status(event));
+  belay_event_free(event);
+  event = belay_acquire_within(client, 0, NULL, 0, 0, 0);
+  CHECK_TEXT("tag was 0", belay_event_message(event));
+  belay_event_free(event);
+  CHECK_STATUS(BELAY_OK, belay_client_shutdown(client));
+  CHECK_STATUS(BELAY_CLOSED, belay_submit_acquire(client, 2, NULL, 0, 0));
+  event = belay_acquire_within(client, 2, NULL, 0, 0, 0);
+  CHECK_STATUS(BELAY_CLOSED, belay_event_status(event));
+  belay_event_free(event);
+  REFUSED(BELAY_CLOSED, belay_acquire(client, NULL, 0, 0, NULL));
+  REFUSED(BELAY_CLOSED, belay_lock(client, NULL, -1, 0, NULL));
+  belay_client_free(client);
+  belay_client_free(holder);
+}
+
 static void test_bad_numbers(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   belay_event* why = NULL;
@@ -695,6 +750,8 @@ const Test misuse_tests[] = {
     {"No client answers INVALID_ARGUMENT to every call", test_null_client},
     {"Bad names are refused by every call that takes one", test_bad_names},
     {"Bad numbers are refused by every call that takes one", test_bad_numbers},
+    {"Words of impossible sizes are refused and named", test_bad_words},
+    {"Client, tag and limit are judged before the arguments", test_order_of_checks},
     {"Unknown holds are refused by every call that takes one", test_unknown_holds},
     {"A hold of another client of the process is unknown", test_hold_of_another_client},
     {"No event has neutral members", test_null_event},
