@@ -25,6 +25,7 @@ constexpr std::uint8_t kOpened = 1;
 constexpr std::uint8_t kGone = 2;
 constexpr int kInspected = 1000;  // waiters, and as many members
 
+// Other clients wrote it: people get text.
 void read_info(std::string_view info, Member* member) {
   const std::size_t first = info.find(' ');
   const std::size_t second = info.find(' ', first + 1);
@@ -32,8 +33,8 @@ void read_info(std::string_view info, Member* member) {
     return;
   }
   std::from_chars(info.data(), info.data() + first, member->pid);  // 0 where it is no number
-  member->host = info.substr(first + 1, second - first - 1);
-  member->label = info.substr(second + 1);
+  member->host = one_line(std::string(info.substr(first + 1, second - first - 1)));
+  member->label = one_line(std::string(info.substr(second + 1)));
 }
 
 // The holder that a record names; none where it has lapsed or cannot be read.
@@ -42,7 +43,7 @@ std::optional<Member> read_holder(std::string_view record, Micros server_time) {
   Member member;
   member.role = BELAY_ROLE_HOLDER;
   fields.bytes(3);  // version, type, somebody waits
-  member.client = fields.bytes(kClientSize);
+  member.client = one_line(std::string(fields.bytes(kClientSize)));
   const std::int64_t epoch = fields.number();
   member.fence = fields.number();
   const Micros since = fields.number();
@@ -71,7 +72,7 @@ std::optional<std::int64_t> count_of(Reply reply) {
 Member read_waiter(Reply who, Reply ticket, Reply entry, Micros server_time) {
   Member member;
   member.role = BELAY_ROLE_WAITER;
-  member.client = who.text().substr(0, kClientSize);
+  member.client = one_line(std::string(who.text().substr(0, kClientSize)));
   member.since_ms = to_ms(server_time - count_of(ticket).value_or(server_time));
   Unpacker fields(entry.text());
   fields.bytes(24);                                             // epoch, grant lease, lock-delay
@@ -97,7 +98,7 @@ bool is_read(std::string_view record) {
 Member read_member(Reply who, Reply entry, Micros server_time) {
   Member member;
   member.role = BELAY_ROLE_HOLDER;
-  member.client = who.text().substr(0, kClientSize);
+  member.client = one_line(std::string(who.text().substr(0, kClientSize)));
   Unpacker fields(entry.text());
   fields.number();  // epoch
   member.fence = fields.number();
