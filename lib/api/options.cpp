@@ -69,6 +69,15 @@ std::int32_t set_text(belay_options* options, const belay::Option& option, const
   return choose(options, option, value, [&] { return option.set_text(value, &options->config); });
 }
 
+// What to write in place of a parameter that is none.
+std::string instead_of(const belay::Option& option) {
+  const std::string_view name = option.name;
+  return name == "url" ? "the URL itself is that option"
+         : name == "password_file"
+             ? "only a setter or belay_options_set takes that option"
+             : "user and password stand before the host: redis://user:password@host";
+}
+
 // Sets what a parameter of a URL says; or what is wrong with it, without a word of its value.
 std::string take_parameter(std::string_view name, const std::string& value, Config* config,
                            std::set<const belay::Option*>* taken) {
@@ -76,15 +85,18 @@ std::string take_parameter(std::string_view name, const std::string& value, Conf
   if (option == nullptr) {
     // Anything may stand here by mistake, but a password hardly looks like an option.
     const bool plain = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
-    return "there is no parameter" + (plain ? " " + std::string(name) : "");
+    return "there is no parameter" + (plain ? " " + std::string(name) : "") +
+           (name == "db" ? ": the database stands after the host, as in redis://host/1" : "");
   }
   if (option->type == belay::OptionType::kServer) {
-    return std::string(name) + " is no parameter: a user and password stand before the host and @";
+    return std::string(name) + " is no parameter: " + instead_of(*option);
+  }
+  if (!taken->insert(option).second) {
+    return std::string(name) + " was given twice";
   }
   if (!option->set_text(value, config).ok()) {
     return std::string(name) + " takes " + option->range();
   }
-  taken->insert(option);
   return "";
 }
 

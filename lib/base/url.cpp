@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace belay {
 
@@ -131,6 +132,13 @@ Status read_host(std::string_view url, std::string_view authority, ServerAddress
   if (!decoded) {
     return malformed(url, host, "the host has a bad % escape");
   }
+  const bool is_host = std::none_of(decoded->begin(), decoded->end(), [](char byte) {
+    const auto code = static_cast<unsigned char>(byte);
+    return code <= ' ' || code == 0x7F || byte == '#';
+  });
+  if (!is_host) {
+    return malformed(url, host, "the host has a space, a control byte or a '#'");
+  }
   if (!decoded->empty()) {
     server->host = *decoded;
   }
@@ -171,9 +179,14 @@ Status read_query(std::string_view url, std::string_view query, bool takes_db,
                      "percent-encoded");
   }
   Status status;
+  bool has_db = false;
   while (status.ok() && !query.empty()) {
     const std::size_t end = std::min(query.find('&'), query.size());
-    status = read_parameter(url, query.substr(0, end), takes_db, take, server);
+    const std::string_view parameter = query.substr(0, end);
+    if (takes_db && parameter.starts_with("db=") && std::exchange(has_db, true)) {
+      return malformed(url, parameter, "db was given twice");
+    }
+    status = read_parameter(url, parameter, takes_db, take, server);
     query.remove_prefix(std::min(end + 1, query.size()));
   }
   return status;

@@ -123,6 +123,19 @@ static void test_url_parameters(Server* server) {
   check_client(options, "of the next", 30000);
 }
 
+// Other clients get text, whatever a label is made of; a name stays as it is.
+static void test_a_label_that_is_no_text(Server* server) {
+  belay_options* options = options_with("url", with_parameters(server, "label=%ff%c3%28%0ax"));
+  check_client(options, "\\xff\\xc3(\\x0ax", 30000);
+  belay_client* client = CLIENT(.url = server->url);
+  GRANTED(belay_lock(client, "\xff", -1, 0, NULL));
+  belay_event* event = NULL;
+  CHECK_STATUS(BELAY_OK, belay_list(client, "*", -1, 10, &event));
+  CHECK_TEXT("\xff", belay_event_member_text(event, 0, BELAY_MEMBER_NAME, NULL));
+  belay_event_free(event);
+  belay_client_free(client);
+}
+
 static void test_url_parameters_of_the_environment(Server* server) {
   const char* both = "watchdog_lease_ms=60000&log_level=none&label=around";
   CHECK(setenv("BELAY_URL", with_parameters(server, both), 1) == 0);
@@ -150,12 +163,16 @@ static void test_bad_url_parameters(Server* server) {
   check_bad_url("redis://h?hunter", "a parameter is NAME=VALUE");
   check_bad_url("redis://h?password=hunter", "password is no parameter");
   check_bad_url("redis://h?label=x&password_file=hunter", "password_file is no parameter");
-  check_bad_url("redis://h?user=hunter", "user is no parameter");
-  check_bad_url("redis://h?url=hunter", "url is no parameter");
+  check_bad_url("redis://h?user=hunter", "user is no parameter: user and password stand before");
+  check_bad_url("redis://h?url=hunter", "url is no parameter: the URL itself");
+  check_bad_url("unix:///s?password_file=hunter", "password_file is no parameter: only a setter");
+  check_bad_url("redis://h?label=hunter&label=x", "label was given twice");
+  check_bad_url("redis://h?label=x&log_level=1&label=hunter", "label was given twice");
+  check_bad_url("unix:///s?db=1&label=hunter&db=1", "db was given twice");
   check_bad_url("redis://h?watchdog_lease_ms=hunter", "watchdog_lease_ms takes 100..86400000");
   check_bad_url("redis://h?label=hunter%zz", "bad % escape");
   check_bad_url("redis://h?label=me@hunter", "percent-encoded");
-  check_bad_url("redis://h/0?db=1", "there is no parameter db");
+  check_bad_url("redis://h/0?db=1", "there is no parameter db: the database stands after the host");
   check_bad_url("unix:///s?db=1&prefix={hunter}", "prefix takes 1..64 bytes without braces");
 }
 
@@ -164,6 +181,7 @@ const Test option_tests[] = {
     {"A bad value names its option and the range", test_bad_values_name_the_option_and_its_range},
     {"Options by name", test_options_by_name},
     {"Options as parameters of a URL", test_url_parameters},
+    {"A label that is no text is shown as text", test_a_label_that_is_no_text},
     {"Options as parameters of BELAY_URL", test_url_parameters_of_the_environment},
     {"Bad parameters of a URL are named, and not quoted", test_bad_url_parameters},
     {NULL, NULL},
