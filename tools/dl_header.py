@@ -29,7 +29,7 @@ TOP = """\
 #include <string.h>
 
 /* The library that has BELAY_ABI. */
-#define BELAY_DL_SONAME "libbelay.so.0"
+#define BELAY_DL_SONAME "libbelay.so.%s"
 
 /* clang-format off */
 struct belay_dl {
@@ -65,7 +65,7 @@ END = """\
 }
 
 /* Load the library `path`, NULL for BELAY_DL_SONAME wherever the system looks for libraries, and fill `dl`.
- * Returns NULL, or the error, which is part of `dl`: then no function is there, and nothing stays loaded. */
+ * Returns NULL, or the error, which is part of `dl`: then all pointers are NULL, and nothing stays loaded. */
 static inline const char* belay_dl_load(struct belay_dl* dl, const char* path) {
   memset(dl, 0, sizeof *dl);
   dl->library = dlopen(path != NULL ? path : BELAY_DL_SONAME, RTLD_NOW | RTLD_LOCAL);
@@ -75,8 +75,11 @@ static inline const char* belay_dl_load(struct belay_dl* dl, const char* path) {
     return dl->error;
   }
   if (!belay_dl_find_all(dl)) {
+    char error[sizeof dl->error];
+    memcpy(error, dl->error, sizeof error);
     dlclose(dl->library);
-    dl->library = NULL;
+    memset(dl, 0, sizeof *dl);
+    memcpy(dl->error, error, sizeof error);
     return dl->error;
   }
   return NULL;
@@ -88,17 +91,19 @@ static inline const char* belay_dl_load(struct belay_dl* dl, const char* path) {
 """
 
 
-def functions():
+def functions(header):
     """Result, name and parameters of each function, in the order of the header."""
-    text = re.sub(r"/\*.*?\*/", " ", HEADER.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/", " ", header, flags=re.DOTALL)
     return FUNCTION.findall(" ".join(text.split()))
 
 
 def main():
-    found = functions()
+    header = HEADER.read_text(encoding="utf-8")
+    found = functions(header)
+    abi = re.search(r"^#define BELAY_ABI (\d+)$", header, flags=re.MULTILINE).group(1)
     pointers = "".join(f"  {result}(*{name})({parameters});\n" for result, name, parameters in found)
     finds = " &&\n         ".join(f'belay_dl_find(dl, "{name}", &dl->{name})' for _, name, _ in found)
-    print(TOP + pointers + LOAD + f"  return {finds};\n" + END, end="")
+    print(TOP % abi + pointers + LOAD + f"  return {finds};\n" + END, end="")
 
 
 if __name__ == "__main__":

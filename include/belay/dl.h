@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* The library that has BELAY_ABI. */
-#define BELAY_DL_SONAME "libbelay.so.0"
+#define BELAY_DL_SONAME "libbelay.so.1"
 
 /* clang-format off */
 struct belay_dl {
@@ -250,7 +250,7 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
 }
 
 /* Load the library `path`, NULL for BELAY_DL_SONAME wherever the system looks for libraries, and fill `dl`.
- * Returns NULL, or the error, which is part of `dl`: then no function is there, and nothing stays loaded. */
+ * Returns NULL, or the error, which is part of `dl`: then all pointers are NULL, and nothing stays loaded. */
 static inline const char* belay_dl_load(struct belay_dl* dl, const char* path) {
   memset(dl, 0, sizeof *dl);
   dl->library = dlopen(path != NULL ? path : BELAY_DL_SONAME, RTLD_NOW | RTLD_LOCAL);
@@ -260,8 +260,11 @@ static inline const char* belay_dl_load(struct belay_dl* dl, const char* path) {
     return dl->error;
   }
   if (!belay_dl_find_all(dl)) {
+    char error[sizeof dl->error];
+    memcpy(error, dl->error, sizeof error);
     dlclose(dl->library);
-    dl->library = NULL;
+    memset(dl, 0, sizeof *dl);
+    memcpy(dl->error, error, sizeof error);
     return dl->error;
   }
   return NULL;

@@ -35,7 +35,9 @@ same "the library exports something else" \
 same "a C++ symbol is exported" "none" "$(grep '^_Z' <<<"$symbols" || echo none)"
 
 dynamic=$(LC_ALL=C readelf -d -W "$library")
-same "the SONAME" "libbelay.so.0" "$(sed -n 's/.*(SONAME).*\[\(.*\)\]$/\1/p' <<<"$dynamic")"
+same "the SONAME does not end in BELAY_ABI" \
+  "libbelay.so.$(sed -n 's/^#define BELAY_ABI \([0-9]*\)$/\1/p' "$source/include/belay/belay.h")" \
+  "$(sed -n 's/.*(SONAME).*\[\(.*\)\]$/\1/p' <<<"$dynamic")"
 same "the library may be unloaded (-z nodelete is missing)" "NODELETE" \
   "$(grep -o -m1 '\bNODELETE\b' <<<"$dynamic" || echo missing)"
 same "the library has text relocations" "none" "$(grep TEXTREL <<<"$dynamic" || echo none)"
