@@ -28,10 +28,11 @@
  *   cannot fail; what an event does not have reads as 0 or "".
  * - Events. A call with a last argument `event` gives an event with the details, of a success and of a
  *   failure. NULL: not wanted. The caller frees the event.
- * - Asynchronous calls (belay_submit_...). You choose a tag, 1..2^53-1, that no pending submission has.
- *   BELAY_OK means that exactly one event with this tag follows; it also tells of a wrong argument. Another
- *   status means that no event follows: INVALID_ARGUMENT (the client is NULL, or the tag out of range),
- *   TAG_IN_USE, TOO_MANY_PENDING, CLOSED or FORKED.
+ * - Asynchronous calls (belay_submit_...). You choose a tag, 1..2^53-1, that no pending submission has. A
+ *   submission is pending until its event is in the queue: then the tag is free again. BELAY_OK means that
+ *   exactly one event with this tag follows. The event also reports a wrong argument. Another status means
+ *   that no event follows: INVALID_ARGUMENT (the client is NULL, or the tag out of range), TAG_IN_USE,
+ *   TOO_MANY_PENDING, CLOSED or FORKED.
  * - Names are bytes: `name_size` is 1..1024, or -1 if NUL ends the name. Times are in milliseconds. A wait of
  *   0 does not wait, and -1 waits without limit.
  * - Holds and fences are 1..2^53-1. A hold's number is never used twice in a process.
@@ -75,7 +76,7 @@ enum belay_status {
   BELAY_BUSY = 1,        /* a try found the lock held, or others waiting for it */
   BELAY_TIMEOUT = 2,     /* the wait for the lock has ended */
   BELAY_UNAVAILABLE = 3, /* the server did not answer within the request timeout, or is too far away for it */
-  BELAY_TOO_MANY_PENDING = 4, /* the limit of pending submissions is reached */
+  BELAY_TOO_MANY_PENDING = 4, /* a submission would exceed max_pending */
 
   /* BELAY_CLASS_REFUSED: the server refuses until somebody changes something there. */
   BELAY_AUTH_FAILED = 20,        /* wrong or missing user name or password */
@@ -167,8 +168,9 @@ BELAY_API int32_t belay_options_set_request_timeout_ms(belay_options* options, i
 /* Set for how long the client renews a hold, 100..2592000000 (30 days); 0, the default: without limit. Then
  * an AT_RISK event says that it has stopped. */
 BELAY_API int32_t belay_options_set_max_hold_ms(belay_options* options, int64_t max_hold_ms);
-/* Set how many submissions may be pending at once, 1..10000000; default 100000. A submission is pending until
- * its event has been taken. */
+/* Set the limit of submissions, 1..10000000; default 100000. It counts pending submissions, and events of
+ * submissions that wait to be taken. At the limit, a belay_submit_ or _within call gives TOO_MANY_PENDING; a
+ * release never does. Blocking calls do not count: each has a thread of its own. */
 BELAY_API int32_t belay_options_set_max_pending(belay_options* options, int64_t count);
 
 enum belay_log_level {
@@ -222,13 +224,16 @@ BELAY_API BELAY_MUST_USE belay_client* belay_client_new(belay_options* options);
 BELAY_API void belay_client_free(belay_client* client);
 /* Shut a client down. Pending submissions end with CLOSED. Every hold is LOST at once (reason
  * BELAY_REASON_CLOSED); then the client releases it, for 2 seconds at most. The END event follows. Later
- * submissions give CLOSED. Returns OK, CLOSED if it has been shut down before, or FORKED. */
+ * calls give CLOSED, also belay_verify, belay_extend and belay_downgrade. belay_submit_release does so
+ * without releasing the hold, as no event can follow END. belay_release, belay_release_nowait and
+ * belay_release_within give LOST for a lost hold. Returns OK, CLOSED if the client has been shut down before,
+ * or FORKED. */
 BELAY_API int32_t belay_client_shutdown(belay_client* client);
 /* A file descriptor that is readable while an event waits to be taken, for poll(2) and the like: never read,
  * write or close it. Or minus UNAVAILABLE (the system has no descriptor left), minus FORKED. */
 BELAY_API int64_t belay_client_fd(belay_client* client);
-/* Have a byte sent to a stream socket whenever an event arrives that no other event waits before, and at the
- * end: for runtimes that cannot poll a foreign descriptor. Read the bytes from the other end, then call
+/* Have a byte sent to a stream socket when an event enters the empty queue, and when END does: for runtimes
+ * that cannot poll a foreign descriptor. Read the bytes from the other end, then call
  * belay_next until it returns NULL or END. `fd`: connected; it stays yours, and the client never closes it.
  * Keep it open until you set another one or free the client. -1, the default: none. If an event waits
  * already, a byte is sent at once. Sending never blocks and raises no SIGPIPE: the byte is dropped if the
@@ -371,18 +376,21 @@ BELAY_API int32_t belay_list(belay_client* client, const char* pattern, int64_t 
  *   int64_t fence = belay_hold_fence(client, hold, 0);
  *   int32_t status = belay_fenced_write(client, "order:42", -1, fence, 4, argv, NULL, NULL);
  *
- * `key`: 1..1024 bytes. `argv`: the command and its arguments after the key, `argc` (1..1000) words. `sizes`:
- * their sizes, -1 for a word that NUL ends; NULL: NUL ends all. The command must write its first argument and
- * no other key: SET, INCR, HSET, LPUSH, ZADD, XADD, EXPIRE, DEL and the like; others give INVALID_ARGUMENT.
+ * `key`: 1..1024 bytes. `argv`: the command and its arguments after the key, `argc` (1..1000) words of at
+ * most 2^29 bytes. `sizes`: their sizes, -1 for a word that NUL ends; NULL: NUL ends all. The command must
+ * write its first argument and no other key: SET, INCR, HSET, LPUSH, ZADD, XADD, EXPIRE, DEL and the like;
+ * others give INVALID_ARGUMENT.
  * The newest fence of a key is kept for ever in a small key beside it (lib/scripts/README.md).
  *
  * Returns OK: the event's text is the server's reply. STALE_FENCE: nothing was written; the event's fence is
  * the newest. WRONG_TYPE or SERVER_ERROR: the command failed; key and fence are unchanged. UNAVAILABLE: if
  * BELAY_FIELD_IN_DOUBT_MS is not 0, the reply was lost and the write may have taken place. The client does
  * not repeat it. */
+#ifndef SWIG
 BELAY_API BELAY_MUST_USE int32_t belay_fenced_write(belay_client* client, const char* key, int64_t key_size,
                                                     int64_t fence, int32_t argc, const char* const* argv,
                                                     const int64_t* sizes, belay_event** event);
+#endif
 
 typedef struct belay_words belay_words;
 
@@ -393,9 +401,10 @@ BELAY_API belay_words* belay_words_new(void);
 BELAY_API void belay_words_free(belay_words* words);
 /* What was wrong first in belay_words_add. "" if nothing was. */
 BELAY_API const char* belay_words_error(const belay_words* words);
-/* Add a word, which is copied. `size`: -1 if NUL ends it. A command has 1..1000 words. */
+/* Add a word, which is copied. `size`: at most 2^29 bytes, or -1 if NUL ends it. A command has 1..1000
+ * words. */
 BELAY_API int32_t belay_words_add(belay_words* words, const char* word, int64_t size);
-/* As belay_fenced_write, for languages to which arrays are foreign. */
+/* As belay_fenced_write, for languages to which arrays are foreign. SWIG sees only this one. */
 BELAY_API BELAY_MUST_USE int32_t belay_fenced_write_words(belay_client* client, const char* key,
                                                           int64_t key_size, int64_t fence,
                                                           const belay_words* words, belay_event** event);
@@ -455,10 +464,12 @@ BELAY_API BELAY_MUST_USE int32_t belay_submit_break(belay_client* client, int64_
 /* BELAY_EVENT_LISTED */
 BELAY_API BELAY_MUST_USE int32_t belay_submit_list(belay_client* client, int64_t tag, const char* pattern,
                                                    int64_t pattern_size, int64_t limit);
+#ifndef SWIG
 /* BELAY_EVENT_WRITTEN */
 BELAY_API BELAY_MUST_USE int32_t belay_submit_fenced_write(belay_client* client, int64_t tag, const char* key,
                                                            int64_t key_size, int64_t fence, int32_t argc,
                                                            const char* const* argv, const int64_t* sizes);
+#endif
 /* BELAY_EVENT_WRITTEN */
 BELAY_API BELAY_MUST_USE int32_t belay_submit_fenced_write_words(belay_client* client, int64_t tag,
                                                                  const char* key, int64_t key_size,
