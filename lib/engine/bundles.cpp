@@ -297,7 +297,8 @@ void Engine::gather(Bundle& bundle, Micros now) {
     complete(*pendings_.at(bundle.tag), bundle.failure, now);
   } else if (bundle.lost_a_part && bundle.is_try) {
     give_back(bundle, now);
-    complete(*pendings_.at(bundle.tag), Status(BELAY_BUSY), now);
+    complete(*pendings_.at(bundle.tag),
+             Status(BELAY_BUSY, "a name was lost before all were acquired"), now);
   } else if (taken || bundle.lost_a_part) {
     give_back(bundle, now);
     bundle.stage = BundleStage::kTaking;
@@ -323,7 +324,8 @@ void Engine::take_next(Bundle& bundle, Micros now) {
     } else if (part.tag != 0) {
       return;
     } else if (now >= bundle.wait_until) {
-      bundle.failure = Status(BELAY_TIMEOUT);
+      const Micros since = pendings_.at(bundle.tag)->since;
+      bundle.failure = waited_out(part.name, bundle.wait_until - since);
       want_step(bundle);
     } else {
       ask_part(bundle, index, now);

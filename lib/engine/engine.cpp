@@ -469,7 +469,42 @@ Event Engine::outcome(const Pending& pending, Status status) const {
   return event;
 }
 
+// Words for an acquire that ends without the name. None for a try for one of several names that is
+// not the end of their acquire.
+void Engine::explain(const Pending& pending, Status* status) const {
+  const Primitive* primitive =
+      pending.claim != nullptr ? pending.claim->primitive : pending.primitive;
+  const auto set = bundles_.find(pending.set);
+  const bool goes_on = set != bundles_.end() && !set->second->is_try;
+  if (primitive == nullptr || (goes_on && status->code == BELAY_BUSY)) {
+    return;
+  }
+  const std::string& name = pending.claim != nullptr ? pending.claim->resource.name : pending.name;
+  if (status->code == BELAY_TIMEOUT) {
+    const auto lead = pendings_.find(pending.lead);
+    const Micros since = lead == pendings_.end() ? pending.since : lead->second->since;
+    *status = waited_out(name, pending.wait_until - since);
+  } else if (set != bundles_.end()) {  // the server does not say which
+    *status = Status(BELAY_BUSY, "one of the " + std::to_string(set->second->parts.size()) +
+                                     " names is held by another owner, or others wait for it");
+  } else if (primitive->lets_pass()) {
+    *status = Status(BELAY_BUSY, "the latch '" + name + "' has not opened");
+  } else if (primitive->claims_apart()) {
+    *status = Status(BELAY_BUSY, "too few permits of '" + name + "' are free, or others wait");
+  } else {
+    *status = Status(BELAY_BUSY, "'" + name + "' is held by another owner, or others wait for it");
+  }
+}
+
+Status Engine::waited_out(const std::string& name, Micros wait) {
+  return {BELAY_TIMEOUT,
+          "the wait of " + std::to_string(to_ms(wait)) + " ms for '" + name + "' has ended"};
+}
+
 void Engine::complete(Pending& pending, Status status, Micros now) {
+  if (status.code == BELAY_BUSY || status.code == BELAY_TIMEOUT) {
+    explain(pending, &status);
+  }
   const bool hold_is_gone = status.code == BELAY_LOST || status.code == BELAY_UNKNOWN_HOLD;
   if (!status.ok() && !hold_is_gone && pending.unanswered > 0 && has_effect(pending)) {
     // Whether a query took place is not known later either.
@@ -573,10 +608,13 @@ void Engine::tell_of(Hold& hold, std::int32_t kind, Status status, Micros now) {
 }
 
 Status Engine::unavailable(const Node& node, const std::string& what) const {
-  const std::string text =
-      what + " within " + std::to_string(to_ms(config_.request_timeout)) + " ms";
+  const std::string limit = " within " + std::to_string(to_ms(config_.request_timeout)) + " ms";
+  const std::string text = what + limit;
   if (node.trouble().ok()) {
     return {BELAY_UNAVAILABLE, node.display() + ": " + text};
+  }
+  if (node.trouble().message.ends_with(limit)) {
+    return node.trouble();  // it has waited for as long, and says so
   }
   return {BELAY_UNAVAILABLE, text + ": " + node.trouble().message};
 }

@@ -169,6 +169,8 @@ class Engine final : public NodeEvents {
   void place_acquire(Pending& pending, Micros now);
   void part_from(Hold& hold, Pending* release, Micros now);
   Event outcome(const Pending& pending, Status status) const;
+  void explain(const Pending& pending, Status* status) const;
+  static Status waited_out(const std::string& name, Micros wait);
   void re_enter(Claim& claim, Pending& pending, std::int64_t fence, Micros now);
   void line_up(Claim& claim, Pending& pending, Micros now);
   void complete(Pending& pending, Status status, Micros now);

@@ -585,6 +585,22 @@ static void test_stopped_waiter(Server* server) {
   belay_client_free(client);
 }
 
+// Once: the connection was given up as the call was.
+static void test_silence_is_told_once(Server* server) {
+  belay_client* client = CLIENT(.url = server->url, .request_timeout_ms = 300);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  server_pause(server);
+  for (int i = 0; i < 2; ++i) {
+    belay_event* why = NULL;
+    CHECK_STATUS(BELAY_UNAVAILABLE, belay_client_ping(client, &why));
+    CHECK_TEXT(" within 300 ms", belay_event_message(why));
+    CHECK(strstr(strstr(belay_event_message(why), "within 300 ms") + 1, "within") == NULL);
+    belay_event_free(why);
+  }
+  server_continue(server);
+  belay_client_free(client);
+}
+
 const Test fault_tests[] = {
     {"A wait without limit gets the lock of a server that is started later",
      test_server_comes_later},
@@ -626,4 +642,5 @@ const Test fault_tests[] = {
     {"A holder that was stopped past its lease cannot release what others have",
      test_stopped_holder_releases_first},
     {"A stopped waiter is passed over and gets the lock later", test_stopped_waiter},
+    {"A server that does not answer is told of once", test_silence_is_told_once},
     {NULL, NULL}};

@@ -312,6 +312,35 @@ static void test_exclusion_between_threads_and_processes(Server* server) {
   CHECK_INT(4 * 4 * 50, section->rounds);
 }
 
+// What nobody got is named, and for how long it was waited for.
+static void test_in_vain_says_why(Server* server) {
+  belay_client* holder = CLIENT(.url = server->url);
+  belay_client* client = CLIENT(.url = server->url);
+  GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+  const char* const held = "'a' is held by another owner, or others wait for it";
+  CHECK_WHY(BELAY_BUSY, held, belay_lock(client, "a", -1, 0, &why));
+  CHECK_WHY(BELAY_BUSY, held, belay_lock(holder, "a", -1, 0, &why));
+  CHECK_WHY(BELAY_TIMEOUT, "the wait of 30 ms for 'a' has ended",
+            belay_lock(client, "a", -1, 30, &why));
+  belay_request* several = REQUEST(.name = "b");
+  CHECK_STATUS(BELAY_OK, belay_request_add_name(several, "a", -1));
+  CHECK_WHY(BELAY_BUSY, "one of the 2 names is held", belay_acquire(client, several, 0, 0, &why));
+  CHECK_WHY(BELAY_TIMEOUT, "ms for 'a' has ended", belay_acquire(client, several, 0, 50, &why));
+  belay_request_free(several);
+  belay_request* permits = REQUEST(.name = "s", .primitive = BELAY_SEMAPHORE, .limit = 1);
+  CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(client, "s", -1, 1, NULL));
+  GRANTED(belay_acquire(client, permits, 0, 0, NULL));
+  CHECK_WHY(BELAY_BUSY, "too few permits of 's'", belay_acquire(client, permits, 0, 0, &why));
+  belay_request_free(permits);
+  CHECK(belay_latch_set(client, "l", -1, 1, 0, NULL) > 0);
+  belay_request* latch = REQUEST(.name = "l", .primitive = BELAY_LATCH);
+  CHECK_WHY(BELAY_BUSY, "the latch 'l' has not opened", belay_acquire(client, latch, 0, 0, &why));
+  CHECK_WHY(BELAY_TIMEOUT, "the wait of 20 ms for 'l'", belay_acquire(client, latch, 0, 20, &why));
+  belay_request_free(latch);
+  belay_client_free(client);
+  belay_client_free(holder);
+}
+
 const Test turn_tests[] = {
     {"A free lock is granted with a fence, and is free again after its release", test_basic},
     {"A request serves any number of acquires, each with a new hold and a greater fence",
@@ -334,4 +363,5 @@ const Test turn_tests[] = {
      test_exclusion_between_processes},
     {"Four processes of four threads never hold the lock together, and their fences only grow",
      test_exclusion_between_threads_and_processes},
+    {"Who gets nothing is told what it was about", test_in_vain_says_why},
     {NULL, NULL}};
