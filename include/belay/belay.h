@@ -6,7 +6,7 @@
  * release. It also has a *fence*: a number that is greater than the fence of every earlier holder of the
  * name.
  *
- * A client that cannot confirm a hold any more declares it LOST when the lease ends, or earlier. It needs no
+ * If a client cannot confirm a hold, it declares the hold LOST before or when its lease ends. It needs no
  * network for that. LOST is final. The first release of a lost hold returns BELAY_LOST.
  *
  *   belay_options *options = belay_options_new();
@@ -35,7 +35,8 @@
  *   TOO_MANY_PENDING, CLOSED or FORKED.
  * - Names are bytes: `name_size` is 1..1024, or -1 if NUL ends the name. Times are in milliseconds. A wait of
  *   0 does not wait, and -1 waits without limit.
- * - Holds and fences are 1..2^53-1. A hold's number is never used twice in a process.
+ * - Holds are 1..2^53-1, fences 1..2^52. A hold's number is never used twice in a process. Each process
+ *   counts its own holds: do not store the number elsewhere.
  * - Ownership. Pass what a function ending in _new returns to the matching _free; NULL is fine there. A
  *   returned string belongs to the object it was asked of, and lives as long as that object. Strings for
  *   people are valid UTF-8.
@@ -44,8 +45,10 @@
  *   in a signal handler.
  * - fork(). In the child, calls on a client of the parent return BELAY_FORKED and change nothing; the child
  *   may free it.
- * - Bad input changes nothing and gives a status of class BELAY_CLASS_MISUSE. A setter's first error is kept:
- *   the call that uses the object reports it again.
+ * - Bad input changes nothing and gives a status of class BELAY_CLASS_MISUSE. A call judges the client first,
+ *   then the tag and the limit of submissions, then its other arguments. A setter's first error is kept,
+ *   whatever is set later: the call that uses the object reports it again. So if a setter is called after the
+ *   first use (ALREADY_USED), all later uses of that request fail.
  * - Later versions add statuses, event kinds and fields: ignore an event of an unknown kind, and treat an
  *   unknown status by its class.
  */
@@ -93,7 +96,7 @@ enum belay_status {
   BELAY_UNSUPPORTED_URL = 41,
   BELAY_TAG_IN_USE = 42,     /* a pending submission has this tag */
   BELAY_UNKNOWN_TAG = 43,    /* no pending submission has this tag */
-  BELAY_UNKNOWN_HOLD = 44,   /* never granted, or already released */
+  BELAY_UNKNOWN_HOLD = 44,   /* never granted, already released, or abandoned */
   BELAY_ALREADY_USED = 45,   /* options or a request were changed after their first use */
   BELAY_WOULD_DEADLOCK = 46, /* an owner that shares a name asks to have it alone */
 
@@ -120,9 +123,9 @@ BELAY_API int32_t belay_status_class(int64_t status);
 BELAY_API const char* belay_status_name(int64_t status);
 /* The version of the library, "major.minor.patch". */
 BELAY_API const char* belay_version(void);
-/* The number of this binary interface. It grows, and the library's file name with it, when programs must be
- * compiled anew: a function, a number or a rule of this file has changed or gone. What is added does not
- * change it. */
+/* The number of this binary interface. When programs must be compiled anew, BELAY_ABI grows and the library
+ * gets a new soname, libbelay.so.BELAY_ABI. That is so if a function, a number or a rule of this file has
+ * changed or gone. Additions do not change it. */
 #define BELAY_ABI 1
 /* The BELAY_ABI that the library was built with. A program that loads the library by dlopen compares it with
  * its own (belay/dl.h). */
@@ -142,8 +145,9 @@ BELAY_API const char* belay_options_error(const belay_options* options);
  * percent-encoded; an IPv6 address stands in brackets. Default: the environment variable BELAY_URL, else
  * redis://localhost:6379. Other schemes, TLS and lists of hosts give UNSUPPORTED_URL.
  * Parameters set options by their names (belay_option_name): redis://host/0?watchdog_lease_ms=10000&label=x.
- * The database of a unix socket is the parameter db. The server's user and password are no parameters. A
- * setter overrides the URL's parameter, whichever comes first. A later URL replaces all of an earlier one. */
+ * The database of a unix socket is the parameter db. The options url, user, password and password_file
+ * cannot be parameters. A parameter that is given twice is an error. A setter overrides the URL's parameter,
+ * whichever comes first. A later URL replaces all of an earlier one, but not its error. */
 BELAY_API int32_t belay_options_set_url(belay_options* options, const char* url);
 /* Set the ACL user, instead of the URL's. Default: the server's default user. */
 BELAY_API int32_t belay_options_set_user(belay_options* options, const char* user);
@@ -160,13 +164,13 @@ BELAY_API int32_t belay_options_set_label(belay_options* options, const char* la
  * each other only if they have the same prefix. */
 BELAY_API int32_t belay_options_set_prefix(belay_options* options, const char* prefix);
 /* Set the lease of holds that the client renews, 100..86400000; default 30000. If this process dies, others
- * wait for so long. The client renews after a third of it. */
+ * wait until this lease ends. The client renews after a third of it. */
 BELAY_API int32_t belay_options_set_watchdog_lease_ms(belay_options* options, int64_t lease_ms);
 /* Set how long a call waits for the server to be reached and to answer, 10..3600000; default 5000. The wait
  * for a lock does not count. */
 BELAY_API int32_t belay_options_set_request_timeout_ms(belay_options* options, int64_t timeout_ms);
-/* Set for how long the client renews a hold, 100..2592000000 (30 days); 0, the default: without limit. Then
- * an AT_RISK event says that it has stopped. */
+/* Set for how long the client renews a hold, 100..2592000000 (30 days); 0, the default: without limit. When
+ * the client stops renewing, it sends an AT_RISK event. */
 BELAY_API int32_t belay_options_set_max_hold_ms(belay_options* options, int64_t max_hold_ms);
 /* Set the limit of submissions, 1..10000000; default 100000. It counts pending submissions, and events of
  * submissions that wait to be taken. At the limit, a belay_submit_ or _within call gives TOO_MANY_PENDING; a
@@ -220,7 +224,7 @@ typedef struct belay_event belay_event;
 BELAY_API BELAY_MUST_USE belay_client* belay_client_new(belay_options* options);
 /* Free a client: release its holds, for which it takes 2 seconds at most, end its waits with CLOSED, and drop
  * all events that were not taken. It waits for calls of other threads that are still inside; they must not
- * begin new ones. In a child after fork() it only frees memory. */
+ * begin new ones. In a forked child, this call only frees memory and leaves the parent's holds alone. */
 BELAY_API void belay_client_free(belay_client* client);
 /* Shut a client down. Pending submissions end with CLOSED. Every hold is LOST at once (reason
  * BELAY_REASON_CLOSED); then the client releases it, for 2 seconds at most. The END event follows. Later
@@ -246,14 +250,16 @@ BELAY_API const char* belay_client_id(const belay_client* client);
  * numbers, all since the client began. Durations are in microseconds.
  * acquires: those that have ended, also waits for a latch; of them grants, busy, timeouts, cancelled and
  * failures. releases: of holds that were not lost. lost: holds. renewals: how often a name was renewed.
- * handoffs_local: grants from one owner of this client to the next; handoffs_by_message: grants from another
- * client. connections: how often it has connected. commands: sent. messages: received; messages_dropped: that
- * no script of Belay sent.
+ * handoffs_local: grants from one owner of this client to the next; handoffs_by_message: grants that another
+ * client's release handed to this client. connections: how often it has connected. commands: sent. messages:
+ * received; messages_dropped: that no script of Belay sent.
  * wait_us, hold_us and round_trip_us: for how long grants waited, holds lasted, and the server took to answer.
  * Each has NAME_count, NAME_sum, and for powers of two NAME_le_1, NAME_le_2, NAME_le_4...: how many took so
- * long at most.
- * pendings, holds, names, undelivered_events: how many there are now. process_clients, process_requests,
- * process_events: how many are not freed in this process, of all clients.
+ * long at most. The last is NAME_le_2147483648, 36 minutes; NAME_count also has those that took longer.
+ * How many there are now: pendings: pending submissions and blocking calls; holds, also lost ones; names,
+ * also abandoned ones until their lease ends; undelivered_events: events in the queue. How many there are in
+ * this process, of all clients: process_clients and process_requests that are not freed; process_events:
+ * events that the program has got and not yet freed.
  * Returns OK or FORKED. Later versions add names. */
 BELAY_API int32_t belay_client_metrics(belay_client* client, belay_event** event);
 /* Ask the server for a sign of life. Returns OK, UNAVAILABLE, CLOSED, or a status of class REFUSED. */
@@ -271,15 +277,16 @@ enum belay_primitive {
 
 /* Create a request for a primitive (enum belay_primitive). NULL for an unknown one. Set it up in one thread.
  * From its first use on nobody may change it (ALREADY_USED), and any threads may use it, any number of times
- * and at once. */
+ * and at once. A use that fails because the request has no name, or because of a setter's error, does not
+ * count. */
 BELAY_API belay_request* belay_request_new(int32_t primitive);
 BELAY_API void belay_request_free(belay_request* request);
 /* What was wrong first in this request's setters. "" if nothing was. */
 BELAY_API const char* belay_request_error(const belay_request* request);
 /* Add a name: a lock takes 1..256 different names, a semaphore and a latch one. Several names are acquired
- * all or none, and give one hold. It has one lease, one LOST for all, and a fence for each name in the order
- * of adding. Callers that add the names in different orders do not deadlock. A waiting request may hold some
- * of its names. */
+ * all or none, and give one hold. This hold has one lease, one LOST event, and one fence for each name, in
+ * the order of adding. Callers that add the names in different orders do not deadlock. While a request waits,
+ * other clients may find some of its names taken already. */
 BELAY_API int32_t belay_request_add_name(belay_request* request, const char* name, int64_t name_size);
 /* Add a name to read-lock. Readers hold a name together, and nobody has it alone meanwhile. Waiters are
  * served in the order in which they came: a reader does not pass a waiting writer. Readers that are granted
@@ -290,11 +297,11 @@ BELAY_API int32_t belay_request_add_shared_name(belay_request* request, const ch
  * has released it. They share a fence. Locks only, and not with shared names. */
 BELAY_API int32_t belay_request_set_identity(belay_request* request, const char* identity,
                                              int64_t identity_size);
-/* Set how many of a semaphore's `limit` permits to acquire. `permits`: 1..2^31-1, default 1; 0 takes all that
- * are free, and needs a wait of 0. `limit`: the first use sets it; it is kept for a day after the last use.
- * With another limit than that an acquire gives LIMIT_DIFFERS; belay_semaphore_set_limit changes it. 0, the
- * default: whatever is set, or NOT_FOUND. The fences of permits tell the order of the grants; they do not
- * exclude. Semaphores only. */
+/* Set how many of a semaphore's `limit` permits to acquire. `permits`: 1..2^31-1, default 1. With 0 a try
+ * takes all free permits; such a request must not wait. `limit`: the first use sets it; it is kept for a day
+ * after the last use. With another limit than that an acquire gives LIMIT_DIFFERS; belay_semaphore_set_limit
+ * changes it. 0, the default: whatever is set, or NOT_FOUND. The fences of permits tell the order of the
+ * grants; they do not exclude. Semaphores only. */
 BELAY_API int32_t belay_request_set_permits(belay_request* request, int64_t permits, int64_t limit);
 /* Set which generation of a latch to wait for, 0..2^52, as belay_latch_set returned it. 0, the default: the
  * one that the server has when it is asked. A generation that has opened lets pass at once, also if a later
@@ -303,7 +310,7 @@ BELAY_API int32_t belay_request_set_permits(belay_request* request, int64_t perm
 BELAY_API int32_t belay_request_set_generation(belay_request* request, int64_t generation);
 /* Set for how long nobody gets the name after a hold of this request was lost, 0..60000; default 0. It gives
  * the loser's last writes time to arrive. A release or a break frees the name at once. If an owner holds the
- * name several times, its first hold's delay counts. */
+ * name several times, its first hold's delay counts. The server keeps the delay: FLUSHALL removes it. */
 BELAY_API int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms);
 /* Set a fixed lease, 100..86400000: the hold lasts for exactly that time unless belay_extend prolongs it. 0,
  * the default: the watchdog's lease, which the client renews. */
@@ -319,8 +326,8 @@ BELAY_API int32_t belay_request_set_notify(belay_request* request, int32_t notif
 /* Acquire the lock `name`, with owner 0 and the watchdog's lease. `wait_ms` is the wait for the lock: 0 is
  * one try; -1 waits without limit, also through outages. Reaching the server has a limit of its own, the
  * request timeout; a try has that time, too. Returns a hold, or minus BUSY (of a try), TIMEOUT, UNAVAILABLE,
- * CLOSED, or a status of class REFUSED or MISUSE. With any of these you do not have the lock, and nothing
- * acts as if you had. */
+ * CLOSED, or a status of class REFUSED or MISUSE. With any of these you do not have the lock. The server may
+ * keep it for BELAY_FIELD_IN_DOUBT_MS. */
 BELAY_API BELAY_MUST_USE int64_t belay_lock(belay_client* client, const char* name, int64_t name_size,
                                             int64_t wait_ms, belay_event** event);
 /* Acquire what the request says. `owner`, 0..2^53-1: with 0 every acquire excludes every other. Another
@@ -330,9 +337,10 @@ BELAY_API BELAY_MUST_USE int64_t belay_lock(belay_client* client, const char* na
  * opened, or minus NOT_FOUND if the latch is not set or ends meanwhile. */
 BELAY_API BELAY_MUST_USE int64_t belay_acquire(belay_client* client, const belay_request* request,
                                                int64_t owner, int64_t wait_ms, belay_event** event);
-/* Release a hold. However it ends, you do not have the lock any more. It waits for the server's answer, for
- * the request timeout or until the lease ends. Returns OK; LOST if the hold had been lost; UNAVAILABLE if no
- * answer came (the client goes on trying, and the lease's end frees the name at the latest); or UNKNOWN_HOLD. */
+/* Release a hold. Whatever it returns, this call ends your hold. The call waits for the server's answer, at
+ * most the request timeout, and not beyond the end of the lease. Returns OK; LOST if the hold had been lost;
+ * UNAVAILABLE if no answer came (the client goes on trying, and the end of the lease frees the name at the
+ * latest); or UNKNOWN_HOLD. */
 BELAY_API int32_t belay_release(belay_client* client, int64_t hold);
 /* Release a hold without waiting for the server. The hold ends at once, and is unknown afterwards. The client
  * sends the release in the background, also over a new connection, until the server has answered or the lease
@@ -347,24 +355,27 @@ BELAY_API BELAY_MUST_USE int32_t belay_extend(belay_client* client, int64_t hold
 /* Turn an exclusive hold of a lock into a reader's, without releasing it. It keeps its fence, and readers
  * that are next in line get the name, too. There is no way back: an owner that reads and asks to have the
  * name alone gets WOULD_DEADLOCK. Returns OK, LOST, UNAVAILABLE, UNKNOWN_HOLD, or INVALID_ARGUMENT if the
- * owner holds the name more than once. */
+ * hold is not exclusive, is of several names, or if its owner has another hold of the name. */
 BELAY_API int32_t belay_downgrade(belay_client* client, int64_t hold, belay_event** event);
 /* Ask the server whether a hold is still ours. Returns OK, LOST, UNAVAILABLE or UNKNOWN_HOLD. It costs a
  * round trip; belay_hold_state is local. */
 BELAY_API BELAY_MUST_USE int32_t belay_verify(belay_client* client, int64_t hold, belay_event** event);
 /* Ask who holds a name and who waits for it: the event's members. BELAY_FIELD_PRIMITIVE tells what the name
  * is. Of a semaphore the event also has BELAY_FIELD_LIMIT and BELAY_FIELD_AVAILABLE, of a latch
- * BELAY_FIELD_GENERATION and BELAY_FIELD_COUNT. Returns OK, also if nobody does, or UNAVAILABLE, WRONG_TYPE. */
+ * BELAY_FIELD_GENERATION and BELAY_FIELD_COUNT. Returns OK even if nobody holds the name; or UNAVAILABLE,
+ * WRONG_TYPE. */
 BELAY_API int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
                                 belay_event** event);
 /* Take a name from its holder by force and give it to the first waiter. `fence`: only if the holder has this
- * fence; 0: from whoever holds it. The event's members tell who held it; none if nobody did. A latch whose
- * generation is `fence` ends: its waiters get NOT_FOUND. Returns OK, UNAVAILABLE or WRONG_TYPE. */
+ * fence; 0: from any holder. The event's members name those who lost the lock. There are none if nobody held
+ * it or `fence` differs: that is OK, too. A latch whose generation is `fence` ends: its waiters get
+ * NOT_FOUND. Returns OK, UNAVAILABLE or WRONG_TYPE. */
 BELAY_API int32_t belay_break(belay_client* client, const char* name, int64_t name_size, int64_t fence,
                               belay_event** event);
-/* Find names in use that match a glob pattern (*, ?, [a-z], \ escapes), at most `limit`, 1..1000000: the
- * event's members. It asks the server in small steps (SCAN). BELAY_FIELD_TOTAL above the number of members
- * means that there are more. Returns OK, or UNAVAILABLE if the request timeout was too short for all. */
+/* Find names in use that match a glob pattern (*, ?, [a-z], \ escapes) of 1..65536 bytes: at most `limit`,
+ * 1..1000000, as the event's members. It asks the server in small steps (SCAN). BELAY_FIELD_TOTAL above the
+ * number of members means that there are more. Returns OK, or UNAVAILABLE if the request timeout was too
+ * short for all. */
 BELAY_API int32_t belay_list(belay_client* client, const char* pattern, int64_t pattern_size, int64_t limit,
                              belay_event** event);
 
@@ -423,8 +434,8 @@ BELAY_API BELAY_MUST_USE int64_t belay_semaphore_available(belay_client* client,
  * 1..10^9. `ttl_ms`: it ends so long from now, 100..2592000000 (30 days); 0: never. Each setting is a
  * generation with a higher number than all before; the next one does not disturb its waiters. Returns
  * the generation, or minus IN_USE if the latch has not opened yet (BELAY_FIELD_COUNT says how many are to
- * go), WRONG_TYPE, UNAVAILABLE. The client asks again after a broken connection. If others have opened and
- * set the latch meanwhile, it returns their generation, or minus NOT_FOUND. */
+ * go), WRONG_TYPE, UNAVAILABLE. After a broken connection the client repeats the call. If others open the
+ * latch and set it again before that, this call returns their generation or minus NOT_FOUND. */
 BELAY_API int64_t belay_latch_set(belay_client* client, const char* name, int64_t name_size, int64_t count,
                                   int64_t ttl_ms, belay_event** event);
 /* Count a latch down by `n`, 1..10^9, to 0 at the lowest. It counts once, also if the connection breaks
@@ -500,7 +511,8 @@ BELAY_API BELAY_MUST_USE int32_t belay_submit_ping(belay_client* client, int64_t
 BELAY_API BELAY_MUST_USE belay_event* belay_acquire_within(belay_client* client, int64_t tag,
                                                            const belay_request* request, int64_t owner,
                                                            int64_t wait_ms, int64_t patience_ms);
-/* As belay_acquire_within, of a release. */
+/* As belay_acquire_within, of a release. If it is refused because of the tag or `patience_ms`, the hold is
+ * still held. */
 BELAY_API BELAY_MUST_USE belay_event* belay_release_within(belay_client* client, int64_t tag, int64_t hold,
                                                            int64_t patience_ms);
 /* Cancel a pending submission. Its one event still comes, with CANCELLED or with what happened first. A
@@ -509,8 +521,9 @@ BELAY_API BELAY_MUST_USE belay_event* belay_release_within(belay_client* client,
 BELAY_API int32_t belay_cancel(belay_client* client, int64_t tag);
 /* Take the next event; wait for it `timeout_ms` at most (0: not at all, -1: without limit). NULL: there was
  * none in time. After the last event every call in every thread returns an END event at once: leave the loop
- * then. Its status is CLOSED (the client was shut down), FORKED, or INVALID_ARGUMENT (the client is NULL, or
- * the timeout is below -1). */
+ * then. Its status is CLOSED (the client was shut down) or FORKED. A wrong call also returns END, with
+ * INVALID_ARGUMENT: the client is NULL, or the timeout is below -1. After a wrong timeout the client goes on:
+ * a right call returns events again. */
 BELAY_API BELAY_MUST_USE belay_event* belay_next(belay_client* client, int64_t timeout_ms);
 
 /* ---- Holds: local reads, without the network ----------------------------------------------------------- */
@@ -533,9 +546,11 @@ BELAY_API int64_t belay_hold_fence(belay_client* client, int64_t hold, int32_t i
 /* Forget a hold and stop renewing it, without telling the server: others get the name when the lease ends.
  * Returns OK or UNKNOWN_HOLD. */
 BELAY_API int32_t belay_hold_abandon(belay_client* client, int64_t hold);
-/* How many holds of the lock `name` an owner has in this client, other than lost ones. */
+/* How many holds of the lock `name` an owner has in this client, other than lost ones; or minus
+ * INVALID_ARGUMENT. */
 BELAY_API int64_t belay_owner_holds(belay_client* client, int64_t owner, const char* name, int64_t name_size);
-/* The owner's hold of the lock `name` number `index`, 0 for the oldest; or minus UNKNOWN_HOLD. */
+/* The owner's hold of the lock `name` number `index`, 0 for the oldest; or minus UNKNOWN_HOLD (there is none
+ * of that number), INVALID_ARGUMENT. */
 BELAY_API int64_t belay_owner_hold(belay_client* client, int64_t owner, const char* name, int64_t name_size,
                                    int64_t index);
 
@@ -573,11 +588,11 @@ enum belay_field {
   BELAY_FIELD_STATUS = 2, /* enum belay_status; 0 of news that are no failure */
   BELAY_FIELD_HOLD = 3,
   BELAY_FIELD_FENCE = 4,        /* of the hold's first name; of WRITTEN, the newest of the key */
-  BELAY_FIELD_REMAINING_MS = 5, /* how long the hold was certainly ours from the moment of the event */
-  /* For how long after the event an unknown outcome may still take effect: until then the server may keep a
-   * lock that we do not use, or a change may take place; afterwards it has taken place or never will. An
-   * extension or a downgrade may take place as long as the server keeps the hold. Also of a change that was
-   * refused after a connection broke. 0: the outcome is known. */
+  BELAY_FIELD_REMAINING_MS = 5, /* at the event's moment, the hold was certain for so many more ms */
+  /* For how long after the event an unknown outcome may still take effect. Until then the server may keep a
+   * lock that we do not use, or a change may take place. Afterwards the change has taken place or never will.
+   * The doubt about an extension or a downgrade ends only when the server drops the hold. A refusal after a
+   * broken connection has this number, too. 0: the outcome is known. */
   BELAY_FIELD_IN_DOUBT_MS = 6,
   BELAY_FIELD_REASON = 7,      /* enum belay_reason, of a status LOST, and of AT_RISK */
   BELAY_FIELD_PERMITS = 8,     /* of ACQUIRED: how many; 1 for a lock */
