@@ -9,6 +9,7 @@ build=$2
 here=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$here"' EXIT
 redis-server --port 0 --unixsocket "$here/redis.sock" --save '' --dir "$here" >"$here/redis.log" 2>&1 &
+redis=$!
 until redis-cli -s "$here/redis.sock" ping >/dev/null 2>&1; do sleep 0.05; done
 export BELAY_URL="unix://$here/redis.sock"
 
@@ -35,7 +36,7 @@ repeats() { # FILE EXAMPLE...
   expect "the C code of $1" 'are identical' diff -s "$here/shown.c" "$here/run.c"
 }
 repeats README.md quickstart.c
-repeats docs/c-api.md quickstart.c several_names.c event_loop.c worker_pool.c leader_election.c
+repeats docs/c-api.md quickstart.c several_names.c event_loop.c worker_pool.c leader_election.c observe.c
 expect "quickstart" 'charging order 42 under fence [0-9]' "$build/examples/example_quickstart"
 expect "several_names" 'to account:9 under fence [0-9]' "$build/examples/example_several_names"
 expect "event_loop" 'released' "$build/examples/example_event_loop"
@@ -43,6 +44,32 @@ expect "worker_pool" '12 of 12 jobs done' "$build/examples/example_worker_pool"
 expect "leader_election" 'leading under fence [0-9]' "$build/examples/example_leader_election" 1
 expect "read_write_lock" 'reading it again under fence [0-9]' "$build/examples/example_read_write_lock"
 expect "semaphore" 'working with 2 of 8 units' "$build/examples/example_semaphore" 1
+expect "latch" '3 of 3 have met' "$build/examples/example_latch"
+expect "observe" 'connected to' "$build/examples/example_observe"
+expect "observe" '^grants 1$' "$build/examples/example_observe"
+expect "options" 'the server: OK' "$build/examples/example_options" watchdog_lease_ms=10000 label=docs
+expect "fenced_write" 'order 42: paid' "$build/examples/example_fenced_write"
+
+# The table of options in docs/c-api.md is what the program lists. The label's default is each program's name.
+"$build/examples/example_options" | sed "s/ example_options / the program's name /" >"$here/options"
+awk '/^## / { inside = /^## Options$/ } inside && /^\|/ && ++line > 2' "$source/docs/c-api.md" >"$here/shown"
+expect "the options of docs/c-api.md" 'are identical' diff -s "$here/shown" "$here/options"
+
+# The server stands still until the write is in doubt.
+redis-cli -s "$here/redis.sock" del order:42 >/dev/null
+BELAY_URL="$BELAY_URL?request_timeout_ms=300" "$build/examples/example_fenced_write" 3 >"$here/doubt" 2>&1 &
+writer=$!
+until_written() { # PATTERN
+  while kill -0 "$writer" 2>/dev/null && ! grep -q "$1" "$here/doubt"; do sleep 0.05; done
+}
+until_written 'paying'
+kill -STOP "$redis"
+until_written 'in doubt for [0-9]'
+kill -CONT "$redis"
+wait "$writer" || true
+expect "fenced_write in doubt" 'in doubt for [0-9]' cat "$here/doubt"
+expect "fenced_write in doubt" 'order 42: paid' cat "$here/doubt"
+expect "fenced_write in doubt" '^paid$' redis-cli -s "$here/redis.sock" get order:42
 
 # README's lines for the shell. `belay top` is live and must be ended; what is broken must be held.
 mkdir "$here/shell"
