@@ -237,12 +237,12 @@ BELAY_API int32_t belay_client_shutdown(belay_client* client);
  * write or close it. Or minus UNAVAILABLE (the system has no descriptor left), minus FORKED. */
 BELAY_API int64_t belay_client_fd(belay_client* client);
 /* Have a byte sent to a stream socket when an event enters the empty queue, and when END does: for runtimes
- * that cannot poll a foreign descriptor. Read the bytes from the other end, then call
- * belay_next until it returns NULL or END. `fd`: connected; it stays yours, and the client never closes it.
- * Keep it open until you set another one or free the client. -1, the default: none. If an event waits
- * already, a byte is sent at once. Sending never blocks and raises no SIGPIPE: the byte is dropped if the
- * socket is full, and a closed socket ends the wake-ups. Returns OK, FORKED, or INVALID_ARGUMENT for anything
- * but a connected stream socket. */
+ * that cannot poll a foreign descriptor. Read the bytes from the other end, then call belay_next until it
+ * returns NULL or END. `fd`: connected; it stays yours, and the client never closes it. Keep it open until
+ * you set another one or free the client. -1, the default: none. If an event waits already, a byte is sent
+ * at once. Sending never blocks and raises no SIGPIPE: the byte is dropped if the socket is full, and a
+ * closed socket ends the wake-ups. Returns OK, FORKED, or INVALID_ARGUMENT for anything but a connected
+ * stream socket. */
 BELAY_API int32_t belay_client_set_wakeup(belay_client* client, int32_t fd);
 /* The id of this client, which other clients' inspect events show: 22 characters. "" if `client` is NULL. */
 BELAY_API const char* belay_client_id(const belay_client* client);

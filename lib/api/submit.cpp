@@ -41,7 +41,7 @@ belay_event* within(std::int32_t kind, belay_client* client, std::int64_t tag,
   if (call.checked.ok()) {
     call.checked = patience.status;
   }
-  std::unique_ptr<belay::Event> event = client->rep->within(tag, std::move(call), patience.value);
+  std::unique_ptr<belay::Event> event = client->rep->within(tag, call, patience.value);
   return event == nullptr ? nullptr : new belay_event{std::move(*event)};
 }
 

@@ -244,7 +244,7 @@ Status Client::submit(std::int64_t tag, Call call) {
   return status;
 }
 
-Event Client::call(Call call) {
+Event Client::call(const Call& call) {
   Waiter waiter;
   bool alone = false;
   {
@@ -275,7 +275,7 @@ Status Client::begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros 
   return status;
 }
 
-std::unique_ptr<Event> Client::within(std::int64_t tag, Call call, Micros patience) {
+std::unique_ptr<Event> Client::within(std::int64_t tag, const Call& call, Micros patience) {
   Waiter waiter;
   bool alone = false;
   Status status;

@@ -59,10 +59,10 @@ class Client final : public LinkEvents, public EngineEvents {
   // Submits under the caller's tag. Another status than OK: no event follows.
   Status submit(std::int64_t tag, Call call);
   // Submits and waits for the event; a refusal comes as an event, too.
-  Event call(Call call);
+  Event call(const Call& call);
   // Submits under the caller's tag and waits for the event, up to `patience`; null: the queue
   // brings it. A refusal comes as an event.
-  std::unique_ptr<Event> within(std::int64_t tag, Call call, Micros patience);
+  std::unique_ptr<Event> within(std::int64_t tag, const Call& call, Micros patience);
   // What has no event.
   Status tell(const Submission& submission);
   Status shutdown();

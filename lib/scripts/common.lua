@@ -476,8 +476,8 @@ end
 -- `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
 -- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant; nil: the next that is queued),
 -- lookers (how many waiters are to look themselves); filled in: lease (the longest of the grants made, of a lock with its
--- lock-delay; 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands' (the first in line does not
--- fit) or 'more' (call again).
+-- lock-delay; 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands'
+-- (the first in line does not fit) or 'more' (call again).
 local function serve(keys, at, inbox, ts, hand, own)
   hand.lease = 0
   for _ = 1, SKIPS do
