@@ -217,15 +217,14 @@ void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micr
     const Renewed& renewed = flight.renewed[i];
     Claim& claim = *renewed.claim;
     --claim.in_flight;
-    if (claim.state == ClaimState::kHeld && claim.epoch == renewed.epoch) {
-      claim.renew_out = false;
-      if (whole) {
-        on_renewed(renewed, answers->claims[i], sent, now);
-      } else if (late) {
-        claim.renew_at = now;
-      } else {
-        on_renewal_error(claim, error_words(reply), flight.renewed.size() == 1, now);
-      }
+    const bool current = claim.state == ClaimState::kHeld && claim.epoch == renewed.epoch;
+    claim.renew_out = claim.renew_out && !current;
+    if (current && whole) {
+      on_renewed(renewed, answers->claims[i], sent, now);
+    } else if (current && late) {
+      claim.renew_at = now;
+    } else if (current) {
+      on_renewal_error(claim, error_words(reply), flight.renewed.size() == 1, now);
     }
     settle(claim, now);
   }

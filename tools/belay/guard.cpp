@@ -60,14 +60,14 @@ void Guard::on_event(const belay_event* event) {
   switch (belay_event_kind(event)) {
     case BELAY_EVENT_AT_RISK:
       at_risk_ = true;
-      why_ = printable(belay_event_message(event));
+      why_ = visible(belay_event_message(event));
       break;
     case BELAY_EVENT_RECOVERED:
       at_risk_ = false;
       break;
     case BELAY_EVENT_LOST:
       lost_ = true;
-      why_ = printable(belay_event_message(event));
+      why_ = visible(belay_event_message(event));
       break;
     default:
       break;

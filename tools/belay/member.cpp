@@ -63,9 +63,9 @@ std::vector<std::string> read_names(const belay_event* event) {
 }
 
 std::string describe(const Member& member) {
-  std::string text = printable(member.host) + " pid " + std::to_string(member.pid);
+  std::string text = visible(member.host) + " pid " + std::to_string(member.pid);
   if (!member.label.empty()) {
-    text += " (" + printable(member.label) + ")";
+    text += " (" + visible(member.label) + ")";
   }
   return text;
 }

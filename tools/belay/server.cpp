@@ -56,7 +56,7 @@ Client open_client(const ServerOptions& options) {
   set_number(settings.get(), belay_options_set_max_hold_ms, options.max_hold_ms);
   Client client(belay_client_new(settings.get()));
   if (!client) {
-    complain(printable(belay_options_error(settings.get())));
+    complain(visible(belay_options_error(settings.get())));
   } else if (options.password_file) {
     warn_of_readers(*options.password_file);
   }
@@ -103,6 +103,6 @@ std::string reason(const belay_event* event) {
   if (event == nullptr) {
     return "no details";
   }
-  const std::string message = printable(belay_event_message(event));
+  const std::string message = visible(belay_event_message(event));
   return message.empty() ? belay_status_name(belay_event_status(event)) : message;
 }

@@ -1,6 +1,7 @@
-// Names, labels and hosts may be any bytes and go through printable(). They may hold characters
-// that are two columns wide, which nothing here counts: on the screen, each column is therefore
-// begun at its place, over whatever the one before has left there, and the terminal does not wrap.
+// Names may be any bytes and go through printable(), labels and hosts through visible(). They may
+// hold characters that are two columns wide, which nothing here counts: on the screen, each column
+// is therefore begun at its place, over whatever the one before has left there, and the terminal
+// does not wrap.
 #include "survey.h"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ std::string holder_cell(const Members& members) {
   }
   const Member& holder = *members.holder;
   const std::size_t more = members.beside.size();
-  return printable(holder.label) + "@" + printable(holder.host) + ":" + std::to_string(holder.pid) +
+  return visible(holder.label) + "@" + visible(holder.host) + ":" + std::to_string(holder.pid) +
          (more == 0 ? "" : " +" + std::to_string(more));
 }
 

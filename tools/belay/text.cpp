@@ -81,23 +81,29 @@ std::size_t utf8_length(std::string_view bytes) {
   return is_well_formed(code_point(bytes.substr(0, length)), length) ? length : 0;
 }
 
-std::string printable(std::string_view bytes) {
-  std::string text;
-  while (!bytes.empty()) {
-    const std::size_t length = utf8_length(bytes);
+std::string visible(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
     const std::size_t taken = length == 0 ? 1 : length;
-    if (bytes[0] == '\\') {
-      text += "\\\\";
-    } else if (length != 0 && !is_invisible(code_point(bytes.substr(0, length)))) {
-      text += bytes.substr(0, length);
+    if (length != 0 && !is_invisible(code_point(text.substr(0, length)))) {
+      shown += text.substr(0, length);
     } else {
-      for (const char byte : bytes.substr(0, taken)) {
-        append_hex(text, byte);
+      for (const char byte : text.substr(0, taken)) {
+        append_hex(shown, byte);
       }
     }
-    bytes.remove_prefix(taken);
+    text.remove_prefix(taken);
   }
-  return text;
+  return shown;
+}
+
+std::string printable(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    text += byte == '\\' ? "\\\\" : std::string(1, byte);
+  }
+  return visible(text);
 }
 
 std::string in_quotes(std::string_view bytes) {

@@ -110,7 +110,7 @@ bool Wait::submit() {
       options_.wait_ms < 0 ? -1 : std::max<std::int64_t>(0, options_.wait_ms - waited_ms);
   const std::int32_t status = belay_submit_acquire(client_, kAcquireTag, request.get(), 0, wait_ms);
   if (status != BELAY_OK) {
-    const std::string error = printable(belay_request_error(request.get()));
+    const std::string error = visible(belay_request_error(request.get()));
     complain(error.empty() ? belay_status_name(status) : error);
     grant_.exit_code = exit_code_of(status);
     return false;
