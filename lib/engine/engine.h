@@ -292,6 +292,8 @@ class Engine final : public NodeEvents {
   void on_watch_reply(const Flight& flight, Reply reply);
   static RenewArgs renew_args(const Claim& claim, Micros lease);
   Renewed renewal_of(Claim& claim, Command* command, Micros not_after, Micros now) const;
+  std::optional<RenewAnswers> read_renewal(const Flight& flight, Reply reply, bool* late,
+                                           Micros sent, Micros now);
   void on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_renewal_error(Claim& claim, std::string_view words, bool alone, Micros now);
   void on_renewed(const Renewed& renewed, const RenewAnswer& answer, Micros sent, Micros now);

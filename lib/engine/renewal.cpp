@@ -205,21 +205,32 @@ Engine::Renewed Engine::renewal_of(Claim& claim, Command* command, Micros not_af
   return {&claim, claim.epoch, args.lease, args.reserve, args.group};
 }
 
-void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now) {
-  const std::optional<RenewAnswers> answers =
-      reply.is_error() ? std::nullopt : names_.read_renew(reply);
-  const bool whole = answers && answers->claims.size() == flight.renewed.size();
-  const std::optional<Micros> late = reply.is_error() ? std::nullopt : names_.read_late(reply);
-  if (whole || late) {
-    flight.node->saw_time(late ? *late : answers->server_time, sent, now);
+// None unless it is about all of them. Late: it did nothing.
+std::optional<RenewAnswers> Engine::read_renewal(const Flight& flight, Reply reply, bool* late,
+                                                 Micros sent, Micros now) {
+  if (reply.is_error()) {
+    return std::nullopt;
   }
+  const std::optional<Micros> late_at = names_.read_late(reply);
+  const std::optional<RenewAnswers> answers = names_.read_renew(reply);
+  const bool whole = answers && answers->claims.size() == flight.renewed.size();
+  if (whole || late_at) {
+    flight.node->saw_time(late_at ? *late_at : answers->server_time, sent, now);
+  }
+  *late = late_at.has_value();
+  return whole ? answers : std::nullopt;
+}
+
+void Engine::on_renew_reply(const Flight& flight, Reply reply, Micros sent, Micros now) {
+  bool late = false;
+  const std::optional<RenewAnswers> answers = read_renewal(flight, reply, &late, sent, now);
   for (std::size_t i = 0; i < flight.renewed.size(); ++i) {
     const Renewed& renewed = flight.renewed[i];
     Claim& claim = *renewed.claim;
     --claim.in_flight;
     const bool current = claim.state == ClaimState::kHeld && claim.epoch == renewed.epoch;
     claim.renew_out = claim.renew_out && !current;
-    if (current && whole) {
+    if (current && answers) {
       on_renewed(renewed, answers->claims[i], sent, now);
     } else if (current && late) {
       claim.renew_at = now;
