@@ -320,27 +320,6 @@ static void test_given_generation_of_a_stopped_server(Server* server) {
   belay_client_free(client);
 }
 
-// Also those who wait for a given generation.
-static void test_cuts_of_given_generations(Server* server) {
-  static const int kCuts[] = {kCutBefore, kCutDuring, kCutAfter};
-
-  const Proxy proxy = proxy_start(server);
-  belay_client* waiting = CLIENT(.url = proxy.url);
-  belay_client* client = CLIENT(.url = server->url);
-  for (int i = 0; i < 3; ++i) {
-    const int64_t generation = set(client, 1);
-    CHECK_STATUS(BELAY_OK, belay_client_ping(waiting, NULL));
-    proxy_break_next(&proxy, kCuts[i]);
-    CHECK_STATUS(BELAY_OK, SUBMIT(waiting, 1, -1, GIVEN(generation)));
-    EVENTUALLY(proxy.state->faults == i + 1 && waiters_of(client, "a") == 1);
-    server_cut_clients(server);
-    count_down(client);
-    take_passed_soon(waiting, 1, generation);
-  }
-  belay_client_free(waiting);
-  belay_client_free(client);
-}
-
 // A latch that was broken and set anew is another: the poll says so.
 static void test_lost_messages(Server* server) {
   const Proxy proxy = proxy_start(server);
@@ -364,7 +343,7 @@ static void test_lost_messages(Server* server) {
 }
 
 // Cut off before, in and after the call; and while the latch opens.
-static void test_cuts(Server* server) {
+static void check_cuts(Server* server, bool given) {
   static const int kCuts[] = {kCutBefore, kCutDuring, kCutAfter};
 
   enum { kRounds = 6 };
@@ -376,7 +355,7 @@ static void test_cuts(Server* server) {
     const int64_t generation = set(client, 1);
     CHECK_STATUS(BELAY_OK, belay_client_ping(waiting, NULL));
     proxy_break_next(&proxy, kCuts[i % 3]);
-    CHECK_STATUS(BELAY_OK, SUBMIT_AWAIT(waiting, 1, -1));
+    CHECK_STATUS(BELAY_OK, SUBMIT(waiting, 1, -1, GIVEN(given ? generation : 0)));
     EVENTUALLY(proxy.state->faults == i + 1 && waiters_of(client, "a") == 1);
     server_cut_clients(server);
     count_down(client);
@@ -384,6 +363,14 @@ static void test_cuts(Server* server) {
   }
   belay_client_free(waiting);
   belay_client_free(client);
+}
+
+static void test_cuts(Server* server) {
+  check_cuts(server, false);
+}
+
+static void test_cuts_of_given_generations(Server* server) {
+  check_cuts(server, true);
 }
 
 static void test_shutdown(Server* server) {
