@@ -14,8 +14,8 @@ std::size_t utf8_length(std::string_view bytes);
 // The bytes with everything that a terminal would not show as itself written as \xNN; a backslash
 // is doubled, so that two names never look alike.
 std::string printable(std::string_view bytes);
-// What the library gives as text, likewise. It has no doubled backslashes: those that it has written
-// stand as they are.
+// What the library gives as text, likewise. It has no doubled backslashes: those that it has
+// written stand as they are.
 std::string visible(std::string_view text);
 // printable() between single quotes.
 std::string in_quotes(std::string_view bytes);
