@@ -696,6 +696,14 @@ class Schedule {
     });
   }
 
+  // What it has given up may be on its way all the same: no leave follows any more.
+  bool may_be_granted(const Process& process) const {
+    return std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
+      return user->process == &process && user->asked_at > 0 &&
+             world_.now() - user->asked_at <= plan_.timeout;
+    });
+  }
+
   // ---- What goes wrong
 
   Process* anybody() {
@@ -788,8 +796,9 @@ class Schedule {
 
   void kill_somebody() {
     if (Process* process = anybody(); process != nullptr && processes_.size() < 9) {
-      service_.crashed(holds_something(*process) || asks_for_something(*process),
-                       checks_.longest_delay());
+      service_.crashed(
+          holds_something(*process) || asks_for_something(*process) || may_be_granted(*process),
+          checks_.longest_delay());
       process->crash();
       checks_.crashed(*process);
       add_process(0);
