@@ -43,6 +43,7 @@ struct User {
   std::vector<std::string> names;  // several, in any order; `name` is the first then
   std::int64_t tag = 0;            // of the pending acquire
   Micros asked_at = 0;
+  bool gave_up = false;  // on that, without an answer of the server's
   bool changes = false;  // what is pending changes something: that is not taken back
   bool timed = false;    // asks for a time of its own, or re-enters what may have one
   std::vector<std::int64_t> holds;
@@ -299,6 +300,7 @@ class Schedule {
     user.process->call([&](Engine& engine, Micros now) {
       user.tag = tag;
       user.asked_at = world_.now();
+      user.gave_up = false;
       user.timed = request.lease > 0 || request.max_hold > 0 || user.owner != 0;
       checks_.accepted(*user.process, tag, request);
       doubts_.asked(*user.process, tag, names_of(user), request.lease);
@@ -634,6 +636,7 @@ class Schedule {
     for (const auto& user : users_) {
       if (user->process == &process && user->tag == event.tag) {
         user->tag = 0;
+        user->gave_up = !event.status.ok() && event.status.code != BELAY_BUSY;
         if (event.hold != 0 && event.status.ok()) {
           user->holds.push_back(event.hold);
           grants_[{process.number(), event.hold}] = {world_.now(), event.fence, user->timed};
@@ -699,7 +702,7 @@ class Schedule {
   // What it has given up may be on its way all the same: no leave follows any more.
   bool may_be_granted(const Process& process) const {
     return std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
-      return user->process == &process && user->asked_at > 0 &&
+      return user->process == &process && user->gave_up &&
              world_.now() - user->asked_at <= plan_.timeout;
     });
   }
