@@ -1,4 +1,3 @@
-/* Takes a lock, does what nobody else may do meanwhile, and releases the lock. */
 #include <belay/belay.h>
 #include <stdio.h>
 
@@ -10,20 +9,17 @@ int main(void) {
     return 1;
   }
   belay_options_free(options);
-
   belay_event* event = NULL;
   int64_t hold = belay_lock(client, "orders:42", -1, 5000, &event); /* wait 5 s at most */
-  int result = 1;
   if (hold < 0) {
     fprintf(stderr, "no lock: %s: %s\n", belay_status_name(hold), belay_event_message(event));
   } else {
     printf("charging order 42 under fence %lld\n", (long long)belay_event_fence(event, 0));
-    result = belay_release(client, hold) == BELAY_LOST;
-    if (result != 0) {
+    if (belay_release(client, hold) == BELAY_LOST) {
       fprintf(stderr, "the lock was lost: another process may have charged, too\n");
     }
   }
   belay_event_free(event);
   belay_client_free(client);
-  return result;
+  return hold < 0;
 }

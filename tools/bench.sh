@@ -3,14 +3,35 @@
 # starts and stops itself. About two minutes; --quick takes 15 seconds. Close other programs first.
 #
 # tools/bench.sh [--quick] [--rounds N] [--slice-ms N] [--server valkey-server] [--side NAME] [block...]
+# tools/bench.sh bindings [options] [block...]   Go, Java and Lua beside C, and nginx; needs what their tests need
+# tools/bench.sh --peers [options] [block...]    these, and Redisson, redsync, redislock and rueidislock
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-if ! { cmake --preset release && cmake --build --preset release --target belay_bench; } >"$log" 2>&1; then
-  cat "$log" >&2
-  exit 1
+what=${1-}
+if [[ $what == bindings || $what == --peers ]]; then
+  shift
+else
+  what=
 fi
-
-build/release/tests/bench/belay_bench "$@"
+peers=()
+tools/build.sh release belay_bench
+if [[ -n $what ]]; then
+  tools/build.sh release belay belay_cli belay_static
+  programs=$PWD/build/bench
+  rm -rf "$programs"
+  mkdir -p "$programs"
+  log=build/bench.log
+  if ! { cmake --install build/release --prefix build/prefix && bindings/bench/build.sh build/prefix "$programs" &&
+    { [[ $what == bindings ]] || tests/bench/peers/build.sh "$programs"; }; } >"$log" 2>&1; then
+    cat "$log" >&2
+    exit 1
+  fi
+  for program in "$programs"/*; do
+    peers+=(--peer "${program##*/}=$program")
+  done
+fi
+build/release/tests/bench/belay_bench "${peers[@]}" "$@"
+if [[ $what == bindings ]]; then
+  bindings/bench/nginx.sh build/prefix
+fi

@@ -7,12 +7,13 @@ cd "$(dirname "$0")/.."
 tools/install-deps.sh
 tools/build.sh release belay_cli demo_turns
 
-here=$(mktemp -d)
+# Server and folder end with this script.
+coproc tests/support/launch_server.py redis-server
+read -r _ _ socket <&"${COPROC[0]}"
+here=${socket%/*}
+export BELAY_URL="unix://$socket"
 carol=
-trap 'kill $(jobs -p) $carol 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$here"' EXIT
-redis-server --port 0 --unixsocket "$here/redis.sock" --save '' --appendonly no --dir "$here" >"$here/redis.log" 2>&1 &
-until redis-cli -s "$here/redis.sock" ping >/dev/null 2>&1; do sleep 0.05; done
-export BELAY_URL="unix://$here/redis.sock"
+trap 'kill $(jobs -p) $carol 2>/dev/null || true; wait 2>/dev/null || true' EXIT
 turns=build/release/tools/demo_turns
 belay=build/release/tools/belay
 

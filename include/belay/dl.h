@@ -43,6 +43,12 @@ struct belay_dl {
   int32_t (*belay_options_set_request_timeout_ms)(belay_options* options, int64_t timeout_ms);
   int32_t (*belay_options_set_max_hold_ms)(belay_options* options, int64_t max_hold_ms);
   int32_t (*belay_options_set_max_pending)(belay_options* options, int64_t count);
+  int32_t (*belay_options_set_tls_ca_file)(belay_options* options, const char* path);
+  int32_t (*belay_options_set_tls_ca_dir)(belay_options* options, const char* path);
+  int32_t (*belay_options_set_tls_cert_file)(belay_options* options, const char* path);
+  int32_t (*belay_options_set_tls_key_file)(belay_options* options, const char* path);
+  int32_t (*belay_options_set_tls_server_name)(belay_options* options, const char* name);
+  int32_t (*belay_options_set_tls_min_version)(belay_options* options, const char* version);
   int32_t (*belay_options_set_log_level)(belay_options* options, int32_t level);
   int32_t (*belay_options_set)(belay_options* options, const char* name, const char* value);
   const char* (*belay_option_name)(int32_t index);
@@ -164,6 +170,12 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
          belay_dl_find(dl, "belay_options_set_request_timeout_ms", &dl->belay_options_set_request_timeout_ms) &&
          belay_dl_find(dl, "belay_options_set_max_hold_ms", &dl->belay_options_set_max_hold_ms) &&
          belay_dl_find(dl, "belay_options_set_max_pending", &dl->belay_options_set_max_pending) &&
+         belay_dl_find(dl, "belay_options_set_tls_ca_file", &dl->belay_options_set_tls_ca_file) &&
+         belay_dl_find(dl, "belay_options_set_tls_ca_dir", &dl->belay_options_set_tls_ca_dir) &&
+         belay_dl_find(dl, "belay_options_set_tls_cert_file", &dl->belay_options_set_tls_cert_file) &&
+         belay_dl_find(dl, "belay_options_set_tls_key_file", &dl->belay_options_set_tls_key_file) &&
+         belay_dl_find(dl, "belay_options_set_tls_server_name", &dl->belay_options_set_tls_server_name) &&
+         belay_dl_find(dl, "belay_options_set_tls_min_version", &dl->belay_options_set_tls_min_version) &&
          belay_dl_find(dl, "belay_options_set_log_level", &dl->belay_options_set_log_level) &&
          belay_dl_find(dl, "belay_options_set", &dl->belay_options_set) &&
          belay_dl_find(dl, "belay_option_name", &dl->belay_option_name) &&

@@ -22,7 +22,7 @@ Event event_of(std::int32_t kind, belay_client* client, Make make) {
   if (Status status = belay::usable(client); !status.ok()) {
     return belay::ended(kind, 0, std::move(status));
   }
-  const Client::Visit visit(*client->rep);
+  const belay::Visit visit(client->rep->visits());
   return client->rep->call(make());
 }
 

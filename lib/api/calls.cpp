@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "primitive/guard.h"
-#include "primitive/limit.h"
-#include "primitive/queries.h"
+#include "dialect/guard.h"
+#include "dialect/limit.h"
+#include "dialect/queries.h"
 
 namespace belay {
 
@@ -22,8 +22,7 @@ using Name = Result<std::string_view>;
 AcquireRequest completed(const belay_client* client, const belay_request& request) {
   const Client& rep = *client->rep;
   AcquireRequest copy = request.request;
-  copy.primitive = &rep.primitive(request.kind);
-  copy.many = &rep.many();
+  copy.primitive = &rep.dialect().of(request.kind);
   for (auto& [name, want] : copy.names) {
     const std::string group =
         request.identity.empty() ? want.group : kIdentityGroup + request.identity;
@@ -53,8 +52,8 @@ Status checked_request(const belay_request* request, std::int64_t wait_ms) {
     }
   }
   if (request->request.want.permits == 0 && wait_ms != 0) {
-    return {BELAY_INVALID_ARGUMENT, "wait_ms was " + std::to_string(wait_ms) +
-                                        ": only a try asks for all permits that are free"};
+    return {BELAY_INVALID_ARGUMENT,
+            "permits was 0: only a try, without a wait, asks for all permits that are free"};
   }
   return {};
 }
@@ -159,7 +158,7 @@ Client::Call lock_acquisition(belay_client* client, const char* name, std::int64
                               std::int64_t wait_ms) {
   const Name checked = checked_name(name, name_size);
   AcquireRequest request;
-  request.primitive = &client->rep->primitive(Kind::kLock);
+  request.primitive = &client->rep->dialect().lock;
   request.name = checked.value;
   request.max_hold = client->rep->config().max_hold;
   return acquisition_of(checked.status, std::move(request), wait_ms);
@@ -193,7 +192,7 @@ Client::Call verification_of(std::int64_t hold) {
 Client::Call inspection_of(belay_client* client, const char* name, std::int64_t name_size) {
   const Name checked = checked_name(name, name_size);
   return question(BELAY_EVENT_INSPECTED, checked.status, [client, name = checked.value] {
-    return inspect_query(client->rep->names(), name);
+    return inspect_query(client->rep->dialect(), name);
   });
 }
 
@@ -202,7 +201,7 @@ Client::Call break_of(belay_client* client, const char* name, std::int64_t name_
   const Name checked = checked_name(name, name_size);
   return question(BELAY_EVENT_BROKEN, checked_count(checked, "fence", fence, 0, kMaxId),
                   [client, fence, name = checked.value] {
-                    return break_query(client->rep->names(), name, fence);
+                    return break_query(client->rep->dialect(), name, fence);
                   });
 }
 
@@ -211,7 +210,7 @@ Client::Call listing_of(belay_client* client, const char* pattern, std::int64_t 
   const Name checked = checked_name(pattern, pattern_size, "the pattern", kMostPattern);
   return question(BELAY_EVENT_LISTED, checked_count(checked, "limit", limit, 1, kMostListed),
                   [client, limit, pattern = std::string(checked.value)] {
-                    return list_query(client->rep->names(), pattern, limit);
+                    return list_query(client->rep->dialect(), pattern, limit);
                   });
 }
 
@@ -233,14 +232,14 @@ Client::Call limit_of(belay_client* client, const char* name, std::int64_t name_
   return question(BELAY_EVENT_SEMAPHORE_LIMIT_SET,
                   checked_count(checked, "limit", limit, 1, kMostPermits),
                   [client, limit, name = checked.value] {
-                    return limit_query(client->rep->semaphore(), name, limit);
+                    return limit_query(client->rep->dialect().semaphore, name, limit);
                   });
 }
 
 Client::Call available_of(belay_client* client, const char* name, std::int64_t name_size) {
   const Name checked = checked_name(name, name_size);
   return question(BELAY_EVENT_SEMAPHORE_AVAILABLE, checked.status, [client, name = checked.value] {
-    return available_query(client->rep->semaphore(), name);
+    return available_query(client->rep->dialect().semaphore, name);
   });
 }
 
@@ -251,11 +250,12 @@ Client::Call latch_setting_of(belay_client* client, const char* name, std::int64
   if (status.ok() && ttl_ms != 0) {
     status = checked_range("ttl_ms", ttl_ms, 100, kMonthMs);
   }
-  return question(
-      BELAY_EVENT_LATCH_SET, std::move(status), [client, count, ttl_ms, name = checked.value] {
-        Client& rep = *client->rep;
-        return latch_set_query(rep.latch(), name, rep.next_request(), count, ttl_ms * kMillisecond);
-      });
+  return question(BELAY_EVENT_LATCH_SET, std::move(status),
+                  [client, count, ttl_ms, name = checked.value] {
+                    Client& rep = *client->rep;
+                    return latch_set_query(rep.dialect().latch, name, rep.next_request(), count,
+                                           ttl_ms * kMillisecond);
+                  });
 }
 
 Client::Call count_down_of(belay_client* client, const char* name, std::int64_t name_size,
@@ -264,14 +264,15 @@ Client::Call count_down_of(belay_client* client, const char* name, std::int64_t 
   return question(BELAY_EVENT_LATCH_COUNTED_DOWN, checked_count(checked, "n", by, 1, kMostCount),
                   [client, by, name = checked.value] {
                     Client& rep = *client->rep;
-                    return latch_count_down_query(rep.latch(), name, rep.next_request(), by);
+                    return latch_count_down_query(rep.dialect().latch, name, rep.next_request(),
+                                                  by);
                   });
 }
 
 Client::Call count_of(belay_client* client, const char* name, std::int64_t name_size) {
   const Name checked = checked_name(name, name_size);
   return question(BELAY_EVENT_LATCH_COUNT, checked.status, [client, name = checked.value] {
-    return latch_count_query(client->rep->latch(), name);
+    return latch_count_query(client->rep->dialect().latch, name);
   });
 }
 

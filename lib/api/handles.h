@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,27 +19,24 @@
 #include "engine/event.h"
 
 struct belay_options {
-  belay::Config defaults;                 // with the environment's, but for the URL
-  belay::Config config;                   // what has become of them
-  std::set<const belay::Option*> chosen;  // that were set: no URL changes them
-  std::optional<std::string> user;        // overrides the URL's
+  belay::Config defaults;                     // with the environment's, but for the URL
+  belay::Config config;                       // what has become of them
+  std::vector<belay::Endpoint> endpoints{1};  // of the server, or of a master and its replicas
+  std::set<const belay::Option*> chosen;      // that were set: no URL changes them
+  std::optional<std::string> user;            // overrides the URL's
   std::optional<belay::Secret> password;
-  std::string warning;         // of the password file, for the log
+  belay::PasswordOrigin password_origin;
   belay::Status error;         // the first
   belay::Status url_variable;  // what is wrong with the environment's, unless a setter overrides it
-  belay::Status log_variable;
+  // What is wrong with another variable of the environment, unless its option was set.
+  std::map<const belay::Option*, belay::Status> variables;
   bool used = false;
-
-  // What was wrong with BELAY_LOG does not matter once the log level has been set.
-  void forgive_log_variable(const belay::Option& option) {
-    if (option.number == &belay::Config::log_level) {
-      log_variable = belay::Status();
-    }
-  }
 
   // The first thing that is wrong.
   [[nodiscard]] const belay::Status& trouble() const {
-    return !error.ok() ? error : !url_variable.ok() ? url_variable : log_variable;
+    return !error.ok() || (url_variable.ok() && variables.empty()) ? error
+           : !url_variable.ok()                                    ? url_variable
+                                                                   : variables.begin()->second;
   }
 };
 

@@ -8,6 +8,12 @@ namespace belay {
 namespace {
 
 constexpr std::int64_t kMs = kMillisecond;
+constexpr std::int64_t kMaxPath = 4095;
+
+// "1.2" of 12.
+std::string version_name(std::int64_t version) {
+  return std::to_string(version / 10) + "." + std::to_string(version % 10);
+}
 
 Status refused(const Option& option, const std::string& value) {
   return {BELAY_INVALID_ARGUMENT,
@@ -80,6 +86,43 @@ const Option kOptionTable[kOptions] = {
      .high = BELAY_LOG_DEBUG,
      .number = &Config::log_events,
      .type = OptionType::kLevel},
+    {.name = "tls_ca_file",
+     .about = "of rediss://: a file with the CAs to trust, instead of the system's",
+     .variable = "BELAY_TLS_CA_FILE",
+     .high = kMaxPath,
+     .text = &Config::tls_ca_file,
+     .type = OptionType::kText},
+    {.name = "tls_ca_dir",
+     .about = "of rediss://: a folder with the CAs to trust, as openssl rehash makes it",
+     .variable = "BELAY_TLS_CA_DIR",
+     .high = kMaxPath,
+     .text = &Config::tls_ca_dir,
+     .type = OptionType::kText},
+    {.name = "tls_cert_file",
+     .about = "of rediss://: a file with the client's certificate",
+     .variable = "BELAY_TLS_CERT_FILE",
+     .high = kMaxPath,
+     .text = &Config::tls_cert_file,
+     .type = OptionType::kText},
+    {.name = "tls_key_file",
+     .about = "of rediss://: a file with its key, if not the same",
+     .variable = "BELAY_TLS_KEY_FILE",
+     .high = kMaxPath,
+     .text = &Config::tls_key_file,
+     .type = OptionType::kText},
+    {.name = "tls_server_name",
+     .about = "of rediss://: the name that the server must prove, instead of the URL's host",
+     .variable = "BELAY_TLS_SERVER_NAME",
+     .high = 253,
+     .text = &Config::tls_server_name,
+     .type = OptionType::kText},
+    {.name = "tls_min_version",
+     .about = "of rediss://: the oldest version of TLS to speak",
+     .variable = "BELAY_TLS_MIN_VERSION",
+     .low = kTls12,
+     .high = kTls13,
+     .number = &Config::tls_min_version,
+     .type = OptionType::kVersion},
 };
 
 std::string Option::range() const {
@@ -89,6 +132,8 @@ std::string Option::range() const {
       return (zero_allowed ? "0, " : "") + numbers;
     case OptionType::kLevel:
       return "none, error, warning, info, debug, " + numbers;
+    case OptionType::kVersion:
+      return version_name(low) + ", " + version_name(high);
     case OptionType::kText:
       return numbers + " bytes" + (forbidden[0] == 0 ? "" : " without braces");
     default:
@@ -100,6 +145,9 @@ std::string Option::usual() const {
   const Config config = default_config();
   if (type == OptionType::kLevel) {
     return log_level_name(config.*number);
+  }
+  if (type == OptionType::kVersion) {
+    return version_name(config.*number);
   }
   return text != nullptr     ? config.*text
          : number != nullptr ? std::to_string(config.*number / scale)
@@ -122,6 +170,14 @@ Status Option::set_text(const std::string& value, Config* config) const {
     }
     config->*text = value;
     return {};
+  }
+  if (type == OptionType::kVersion) {
+    for (std::int64_t version = low; version <= high; ++version) {
+      if (value == version_name(version)) {
+        return set_number(version, config);
+      }
+    }
+    return refused(*this, "'" + value + "'");
   }
   if (const std::int32_t level = log_level_of(value); type == OptionType::kLevel && level >= 0) {
     return set_number(level, config);

@@ -15,6 +15,7 @@ enum class OptionType : std::uint8_t {
   kServer,  // about the server and the login: no field of its own, and no URL parameter
   kNumber,
   kLevel,
+  kVersion,  // of TLS
   kText
 };
 
@@ -48,7 +49,7 @@ struct Option {
   void copy(const Config& from, Config* to) const;
 };
 
-inline constexpr std::size_t kOptions = 12;
+inline constexpr std::size_t kOptions = 18;
 
 extern const Option kOptionTable[kOptions];
 

@@ -53,7 +53,7 @@ std::int32_t choose(belay_options* options, const belay::Option& option, const v
     Status status = work();
     if (status.ok()) {
       options->chosen.insert(&option);
-      options->forgive_log_variable(option);
+      options->variables.erase(&option);
     }
     return status;
   });
@@ -85,7 +85,7 @@ std::string take_parameter(std::string_view name, const std::string& value, Conf
   if (option == nullptr) {
     // Anything may stand here by mistake, but a password hardly looks like an option.
     const bool plain = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
-    return "there is no parameter" + (plain ? " " + std::string(name) : "") +
+    return "there is no parameter" + (plain && !name.empty() ? " " + std::string(name) : "") +
            (name == "db" ? ": the database stands after the host, as in redis://host/1" : "");
   }
   if (option->type == belay::OptionType::kServer) {
@@ -104,23 +104,44 @@ std::string take_parameter(std::string_view name, const std::string& value, Conf
 Status take_url(belay_options* options, std::string_view url) {
   Config config = options->defaults;
   std::set<const belay::Option*> taken;
-  belay::Result<belay::ServerAddress> server =
+  belay::Result<belay::ServerUrl> server =
       belay::parse_url(url, [&](std::string_view name, const std::string& value) {
         return take_parameter(name, value, &config, &taken);
       });
   if (!server.ok()) {
     return server.status;
   }
-  config.server = std::move(server.value);
+  config.credentials = std::move(server.value.credentials);
+  config.database = server.value.database;
   for (const belay::Option* option : options->chosen) {
     option->copy(options->config, &config);
   }
   for (const belay::Option* option : taken) {
-    options->forgive_log_variable(*option);
+    options->variables.erase(option);
   }
   options->config = std::move(config);
+  options->endpoints = std::move(server.value.endpoints);
   options->url_variable = Status();
   return {};
+}
+
+// What the environment says of options that have a field.
+void take_variables(belay_options* options) {
+  for (const belay::Option& option : belay::kOptionTable) {
+    const std::string value(belay::environment(option.variable));
+    if (option.type == belay::OptionType::kServer || value.empty()) {
+      continue;
+    }
+    Status status = option.type == belay::OptionType::kLevel
+                        ? belay::read_log_variable(&options->defaults)
+                        : option.set_text(value, &options->defaults);
+    if (!status.ok()) {
+      if (option.type != belay::OptionType::kLevel) {
+        status.message = std::string(option.variable) + ": " + status.message;
+      }
+      options->variables.emplace(&option, std::move(status));
+    }
+  }
 }
 
 // What is said of an option and put together once.
@@ -155,9 +176,9 @@ Setter setter_of(const belay::Option& option) {
 belay_options* belay_options_new(void) {
   auto* options = new belay_options;
   options->defaults = belay::default_config();
-  options->log_variable = belay::read_log_variable(&options->defaults);
+  take_variables(options);
   options->config = options->defaults;
-  if (const std::string_view url = belay::url_variable(); !url.empty()) {
+  if (const std::string_view url = belay::environment("BELAY_URL"); !url.empty()) {
     options->url_variable = take_url(options, url);
     if (!options->url_variable.ok()) {
       options->url_variable.message = "BELAY_URL: " + options->url_variable.message;
@@ -188,6 +209,7 @@ int32_t belay_options_set_user(belay_options* options, const char* user) {
 int32_t belay_options_set_password(belay_options* options, const char* password) {
   return set(options, "password", password, [&] {
     options->password = belay::Secret(std::string_view(password));
+    options->password_origin = {};
     return Status();
   });
 }
@@ -197,7 +219,7 @@ int32_t belay_options_set_password_file(belay_options* options, const char* path
     belay::Result<belay::PasswordFile> file = belay::read_password_file(path);
     if (file.ok()) {
       options->password = std::move(file.value.password);
-      options->warning = std::move(file.value.warning);
+      options->password_origin = std::move(file.value.origin);
     }
     return file.status;
   });
@@ -229,6 +251,30 @@ int32_t belay_options_set_max_pending(belay_options* options, int64_t count) {
 
 int32_t belay_options_set_log_level(belay_options* options, int32_t level) {
   return set_number(options, "log_level", level);
+}
+
+int32_t belay_options_set_tls_ca_file(belay_options* options, const char* path) {
+  return set_text(options, named("tls_ca_file"), path);
+}
+
+int32_t belay_options_set_tls_ca_dir(belay_options* options, const char* path) {
+  return set_text(options, named("tls_ca_dir"), path);
+}
+
+int32_t belay_options_set_tls_cert_file(belay_options* options, const char* path) {
+  return set_text(options, named("tls_cert_file"), path);
+}
+
+int32_t belay_options_set_tls_key_file(belay_options* options, const char* path) {
+  return set_text(options, named("tls_key_file"), path);
+}
+
+int32_t belay_options_set_tls_server_name(belay_options* options, const char* name) {
+  return set_text(options, named("tls_server_name"), name);
+}
+
+int32_t belay_options_set_tls_min_version(belay_options* options, const char* version) {
+  return set_text(options, named("tls_min_version"), version);
 }
 
 int32_t belay_options_set(belay_options* options, const char* name, const char* value) {

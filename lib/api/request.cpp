@@ -9,7 +9,7 @@ namespace {
 using belay::Status;
 
 constexpr std::size_t kMaxIdentity = 256;
-constexpr std::size_t kMostNames = 256;  // also of the script many.lua
+constexpr std::size_t kMostNames = belay::contract::kMostNames;
 constexpr std::int64_t kMaxLockDelayMs = belay::kMaxLockDelay / 1000;
 
 template <typename Work>

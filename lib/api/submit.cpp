@@ -13,7 +13,7 @@ std::int32_t submit(belay_client* client, std::int64_t tag, Make make) {
   if (const Status status = belay::usable(client); !status.ok()) {
     return status.code;
   }
-  const Client::Visit visit(*client->rep);
+  const belay::Visit visit(client->rep->visits());
   Status status = belay::checked_tag(tag);
   if (status.ok()) {
     status = client->rep->submit(tag, make());
@@ -35,7 +35,7 @@ belay_event* within(std::int32_t kind, belay_client* client, std::int64_t tag,
   if (!status.ok()) {
     return new belay_event{belay::ended(kind, tag, std::move(status))};
   }
-  const Client::Visit visit(*client->rep);
+  const belay::Visit visit(client->rep->visits());
   const belay::Result<belay::Micros> patience = belay::checked_wait("patience_ms", patience_ms);
   Client::Call call = make();
   if (call.checked.ok()) {
@@ -143,7 +143,7 @@ int32_t belay_cancel(belay_client* client, int64_t tag) {
   if (const Status status = belay::usable(client); !status.ok()) {
     return status.code;
   }
-  const Client::Visit visit(*client->rep);
+  const belay::Visit visit(client->rep->visits());
   return client->rep
       ->tell([tag](belay::Engine& engine, std::int64_t, belay::Micros now) {
         return engine.cancel(tag, now);
@@ -159,7 +159,7 @@ belay_event* belay_next(belay_client* client, int64_t timeout_ms) {
   if (!status.ok()) {
     return new belay_event{belay::ended(BELAY_EVENT_END, 0, std::move(status))};
   }
-  const Client::Visit visit(*client->rep);
+  const belay::Visit visit(client->rep->visits());
   std::unique_ptr<belay::Event> event = client->rep->next(timeout_ms);
   return event == nullptr ? nullptr : new belay_event{std::move(*event)};
 }

@@ -2,6 +2,7 @@
 // steps. Thread-safe.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <limits>
 
@@ -27,6 +28,29 @@ constexpr Micros after(Micros at, Micros delay) {
 constexpr std::int64_t to_ms(Micros duration) {
   return duration <= 0 ? 0 : duration / kMillisecond;
 }
+
+// A moment by a server's clock. It is compared with others of the same server only: what turns a
+// moment of ours into one of its, and back, is what its node knows of that clock (`ClockBound`).
+struct ServerTime {
+  Micros since_1970 = 0;  // 0: none
+
+  [[nodiscard]] constexpr bool any() const { return since_1970 != 0; }
+
+  friend constexpr bool operator==(ServerTime, ServerTime) = default;
+
+  // Not defaulted: clang-tidy 14 would take the zero in each comparison for a NULL.
+  friend constexpr std::strong_ordering operator<=>(ServerTime one, ServerTime other) {
+    return one.since_1970 <=> other.since_1970;
+  }
+
+  friend constexpr ServerTime operator+(ServerTime at, Micros delay) {
+    return {at.since_1970 + delay};
+  }
+
+  friend constexpr Micros operator-(ServerTime end, ServerTime begin) {
+    return end.since_1970 - begin.since_1970;
+  }
+};
 
 Micros boot_time();
 

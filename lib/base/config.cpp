@@ -11,26 +11,7 @@ namespace {
 
 constexpr std::array<const char*, 5> kLevels{"none", "error", "warning", "info", "debug"};
 
-// A value of the environment, "" where there is none, and in a program that runs with more rights
-// than its user. The host must not change the environment meanwhile, as for any getenv.
-std::string_view environment(const char* name) {
-  const char* value = secure_getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return value == nullptr ? std::string_view() : std::string_view(value);
-}
-
 }  // namespace
-
-std::string ServerAddress::display() const {
-  if (!path.empty()) {
-    return path;
-  }
-  const bool is_ipv6 = host.find(':') != std::string::npos;
-  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
-}
-
-std::string ServerAddress::masked(std::string_view words) const {
-  return belay::masked(words, password.empty() ? std::string_view(user) : password.view());
-}
 
 std::int32_t log_level_of(const std::string& name) {
   for (std::size_t level = 0; level < kLevels.size(); ++level) {
@@ -52,8 +33,9 @@ Config default_config() {
   return config;
 }
 
-std::string_view url_variable() {
-  return environment("BELAY_URL");
+std::string_view environment(const char* name) {
+  const char* value = secure_getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
 Status read_log_variable(Config* config) {

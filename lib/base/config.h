@@ -6,30 +6,26 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/secret.h"
+#include "base/contract.h"
+#include "base/endpoint.h"
 #include "base/status.h"
 
 namespace belay {
 
-// Where a server is. `path` is set for a unix socket, otherwise host and port.
-struct ServerAddress {
-  std::string host = "localhost";
-  std::uint16_t port = 6379;
-  std::string path;
-  std::int32_t database = 0;
-  std::string user;
-  Secret password;
+// What the library was built with.
+#ifdef BELAY_TLS
+inline constexpr bool kHasTls = true;
+#else
+inline constexpr bool kHasTls = false;
+#endif
 
-  // "host:port" or the path, for messages; never the user or password.
-  [[nodiscard]] std::string display() const;
-
-  // Words of the server's, for a message: our password is *** in them. Where there is none, the
-  // user is: a lone word in a URL may have been meant as a password.
-  [[nodiscard]] std::string masked(std::string_view words) const;
-};
+// Versions of TLS, as options know them.
+inline constexpr std::int64_t kTls12 = 12;
+inline constexpr std::int64_t kTls13 = 13;
 
 struct Config {
-  ServerAddress server;
+  Credentials credentials;
+  std::int32_t database = 0;
   std::string label;
   std::string prefix = "belay:";
   Micros watchdog_lease = 30 * kSecond;
@@ -38,6 +34,13 @@ struct Config {
   std::int64_t max_pending = 100'000;
   std::int64_t log_level = BELAY_LOG_NONE;
   std::int64_t log_events = BELAY_LOG_NONE;
+  // Of rediss://; "" where nothing was said.
+  std::string tls_ca_file;
+  std::string tls_ca_dir;
+  std::string tls_cert_file;
+  std::string tls_key_file;
+  std::string tls_server_name;
+  std::int64_t tls_min_version = kTls12;
 };
 
 // Bounds and measures of the protocol; the reasons are in lib/README.md.
@@ -49,8 +52,8 @@ inline constexpr Micros kMaxLockDelay = kSecond * 60;
 inline constexpr std::int64_t kMonthMs = std::int64_t{30} * 24 * 3600 * 1000;
 inline constexpr std::size_t kMaxNameSize = 1024;
 inline constexpr std::int64_t kMaxId = (std::int64_t{1} << 53) - 1;
-// The highest fence, and generation of a latch: MOST_FENCE of the scripts.
-inline constexpr std::int64_t kMaxFence = std::int64_t{1} << 52;
+// The highest fence, and generation of a latch.
+inline constexpr std::int64_t kMaxFence = contract::kMostFence;
 
 // How far before the end of a lease we stop believing in it.
 constexpr Micros lease_margin(Micros lease) {
@@ -60,8 +63,9 @@ constexpr Micros lease_margin(Micros lease) {
 // The defaults, with this program's label.
 Config default_config();
 
-// What BELAY_URL says, "" if it is not set.
-std::string_view url_variable();
+// A value of the environment, "" where there is none, and in a program that runs with more rights
+// than its user. The host must not change the environment meanwhile, as for any getenv.
+std::string_view environment(const char* name);
 // Takes what BELAY_LOG says, if it is set.
 Status read_log_variable(Config* config);
 

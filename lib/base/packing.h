@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
+
 namespace belay {
 
 class Packer {
@@ -18,10 +20,14 @@ class Packer {
     return put(std::bit_cast<std::uint64_t>(static_cast<double>(number)), 8);
   }
 
+  Packer& time(ServerTime at) { return number(at.since_1970); }
+
   Packer& bytes(std::string_view text) {
     packed_.append(text);
     return *this;
   }
+
+  void reserve(std::size_t size) { packed_.reserve(size); }
 
   std::string take() { return std::move(packed_); }
 
@@ -60,6 +66,8 @@ class Unpacker {
     complete_ = complete_ && static_cast<double>(whole) == value;
     return whole;
   }
+
+  ServerTime time() { return {number()}; }
 
   std::string_view bytes(std::size_t size) {
     if (size > rest_.size()) {

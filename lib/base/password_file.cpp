@@ -1,6 +1,7 @@
 #include "base/password_file.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,8 +44,22 @@ Status unreadable(int error) {
 }
 
 // "", or why reading would be wrong.
-std::string wrong_kind(mode_t mode) {
-  return S_ISREG(mode) || S_ISFIFO(mode) ? "" : "is neither a regular file nor a pipe";
+std::string wrong_kind(mode_t mode, bool takes_pipe) {
+  if (S_ISREG(mode) || (S_ISFIFO(mode) && takes_pipe)) {
+    return "";
+  }
+  return takes_pipe ? "is neither a regular file nor a pipe" : "is no regular file any more";
+}
+
+// From the root: the host may go to another directory. "" where that cannot be told.
+std::string absolute(const std::string& path) {
+  std::array<char, PATH_MAX> directory{};
+  if (path.starts_with('/')) {
+    return path;
+  }
+  return getcwd(directory.data(), directory.size()) == nullptr
+             ? ""
+             : std::string(directory.data()) + "/" + path;
 }
 
 // Until the first line is whole, the file has ended or the bytes are full.
@@ -74,13 +89,13 @@ Status read_line(int fd, std::array<char, kMostBytes>& bytes, std::string_view* 
   return refused("has a first line of more than 4095 bytes");
 }
 
-Result<PasswordFile> read_open(int fd) {
+Result<PasswordFile> read_open(int fd, const std::string& path, bool takes_pipe) {
   struct stat about {};
 
   if (fstat(fd, &about) != 0) {
     return unreadable(errno);
   }
-  if (const std::string wrong = wrong_kind(about.st_mode); !wrong.empty()) {
+  if (const std::string wrong = wrong_kind(about.st_mode, takes_pipe); !wrong.empty()) {
     return refused(wrong);
   }
   std::array<char, kMostBytes> bytes{};
@@ -101,15 +116,16 @@ Result<PasswordFile> read_open(int fd) {
   if (S_ISREG(about.st_mode) && (about.st_mode & kForOthers) != 0) {
     file.warning = "is open to others than its owner: chmod 600";
   }
+  if (S_ISREG(about.st_mode)) {
+    file.origin = {absolute(path), geteuid()};
+  }
   return file;
 }
 
-}  // namespace
-
-Result<PasswordFile> read_password_file(const char* path) {
+Result<PasswordFile> read_path(const std::string& path, bool takes_pipe) {
   // Nothing is waited for in open, and no terminal becomes ours.
-  const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  Result<PasswordFile> file = fd < 0 ? unreadable(errno) : read_open(fd);
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  Result<PasswordFile> file = fd < 0 ? unreadable(errno) : read_open(fd, path, takes_pipe);
   if (fd >= 0) {
     close(fd);
   }
@@ -118,6 +134,27 @@ Result<PasswordFile> read_password_file(const char* path) {
     file.status.message = named + file.status.message;
   } else if (!file.value.warning.empty()) {
     file.value.warning = named + file.value.warning;
+  }
+  return file;
+}
+
+}  // namespace
+
+Result<PasswordFile> read_password_file(const char* path) {
+  return read_path(path, true);
+}
+
+Result<PasswordFile> read_again(const PasswordOrigin& origin) {
+  if (geteuid() != origin.reader && eaccess(origin.path.c_str(), R_OK) != 0 && errno == EACCES) {
+    PasswordFile file;
+    file.warning = "the password file " + shown_path(origin.path) +
+                   "is closed to the user that this process has become: its password from before "
+                   "is used";
+    return file;
+  }
+  Result<PasswordFile> file = read_path(origin.path, false);
+  if (!file.ok()) {
+    file.status.code = BELAY_UNAVAILABLE;
   }
   return file;
 }

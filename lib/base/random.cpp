@@ -5,11 +5,14 @@
 #include <array>
 #include <cstddef>
 
+#include "base/contract.h"
+
 namespace belay {
 
 namespace {
 
-constexpr std::size_t kIdSize = 22;  // 22 * 6 bits >= 128
+constexpr std::size_t kIdSize = contract::kClientSize;
+static_assert(kIdSize * 6 >= 128, "random enough that no two clients have one id");
 
 }  // namespace
 

@@ -13,50 +13,59 @@ using State = std::array<std::uint32_t, 5>;
 constexpr std::size_t kBlock = 64;
 
 std::uint32_t word_at(const std::string& message, std::size_t at) {
-  std::uint32_t word = 0;
-  for (std::size_t i = 0; i < 4; ++i) {
-    word = (word << 8U) | static_cast<unsigned char>(message[at + i]);
-  }
-  return word;
+  const auto byte = [&message, at](std::size_t i) {
+    return std::uint32_t{static_cast<unsigned char>(message[at + i])};
+  };
+  return byte(0) << 24U | byte(1) << 16U | byte(2) << 8U | byte(3);
 }
 
-void mix(State& state, const std::array<std::uint32_t, 80>& words) {
+void append_word(std::uint32_t word, std::string* bytes) {
+  const char text[] = {static_cast<char>(word >> 24U), static_cast<char>(word >> 16U),
+                       static_cast<char>(word >> 8U), static_cast<char>(word)};
+  bytes->append(text, sizeof text);
+}
+
+// Twenty rounds of the eighty.
+template <typename Function>
+void twenty(State& state, const std::uint32_t* words, std::uint32_t k, Function f) {
   auto [a, b, c, d, e] = state;
-  for (std::size_t i = 0; i < 80; ++i) {
-    std::uint32_t f = 0;
-    std::uint32_t k = 0;
-    if (i < 20) {
-      f = (b & c) | (~b & d);
-      k = 0x5A827999;
-    } else if (i < 40) {
-      f = b ^ c ^ d;
-      k = 0x6ED9EBA1;
-    } else if (i < 60) {
-      f = (b & c) | (b & d) | (c & d);
-      k = 0x8F1BBCDC;
-    } else {
-      f = b ^ c ^ d;
-      k = 0xCA62C1D6;
-    }
-    const std::uint32_t next = std::rotl(a, 5) + f + e + k + words[i];
+  for (std::size_t i = 0; i < 20; ++i) {
+    const std::uint32_t next = std::rotl(a, 5) + f(b, c, d) + e + k + words[i];
     e = d;
     d = c;
     c = std::rotl(b, 30);
     b = a;
     a = next;
   }
-  state = {state[0] + a, state[1] + b, state[2] + c, state[3] + d, state[4] + e};
+  state = {a, b, c, d, e};
+}
+
+void mix(State& state, const std::array<std::uint32_t, 80>& words) {
+  using Word = std::uint32_t;
+  const auto parity = [](Word b, Word c, Word d) { return b ^ c ^ d; };
+  State mixed = state;
+  twenty(mixed, words.data(), 0x5A827999,
+         [](Word b, Word c, Word d) { return (b & c) | (~b & d); });
+  twenty(mixed, words.data() + 20, 0x6ED9EBA1, parity);
+  twenty(mixed, words.data() + 40, 0x8F1BBCDC,
+         [](Word b, Word c, Word d) { return (b & c) | (b & d) | (c & d); });
+  twenty(mixed, words.data() + 60, 0xCA62C1D6, parity);
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    state[i] += mixed[i];
+  }
 }
 
 }  // namespace
 
 std::string sha1(std::string_view bytes) {
-  std::string message(bytes);
+  std::string message;
+  message.reserve(bytes.size() + 2 * kBlock);
+  message.append(bytes);
   message.push_back('\x80');
   message.append((kBlock + 56 - message.size() % kBlock) % kBlock, '\0');
-  for (int shift = 56; shift >= 0; shift -= 8) {
-    message.push_back(static_cast<char>((std::uint64_t{bytes.size()} * 8) >> shift));
-  }
+  const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
+  append_word(static_cast<std::uint32_t>(bits >> 32U), &message);
+  append_word(static_cast<std::uint32_t>(bits), &message);
   State state{0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0};
   for (std::size_t at = 0; at < message.size(); at += kBlock) {
     std::array<std::uint32_t, 80> words{};
@@ -70,9 +79,7 @@ std::string sha1(std::string_view bytes) {
   }
   std::string digest;
   for (const std::uint32_t word : state) {
-    for (int shift = 24; shift >= 0; shift -= 8) {
-      digest.push_back(static_cast<char>(word >> shift));
-    }
+    append_word(word, &digest);
   }
   return digest;
 }

@@ -7,12 +7,16 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "base/config.h"
 
 namespace belay {
 
 namespace {
 
 constexpr std::int32_t kMaxDatabase = 1'000'000;  // a sanity bound: servers have 16 by default
+constexpr std::size_t kMaxHosts = 32;             // likewise: a master has a few replicas
 
 std::optional<std::int32_t> parse_number(std::string_view digits, std::int32_t low,
                                          std::int32_t high) {
@@ -76,7 +80,7 @@ Status unsupported(std::string_view url, std::string_view part, const std::strin
 }
 
 // [[user]:password@]: a lone word is a user without a password.
-bool read_userinfo(std::string_view userinfo, ServerAddress* server) {
+bool read_userinfo(std::string_view userinfo, ServerUrl* server) {
   const std::size_t colon = userinfo.find(':');
   const auto user = percent_decoded(userinfo.substr(0, colon));
   auto password = percent_decoded(colon == std::string_view::npos ? std::string_view()
@@ -84,8 +88,8 @@ bool read_userinfo(std::string_view userinfo, ServerAddress* server) {
   if (!user || !password) {
     return false;
   }
-  server->user = *user;
-  server->password = Secret(std::move(*password));
+  server->credentials.user = *user;
+  server->credentials.password = Secret(std::move(*password));
   return true;
 }
 
@@ -113,7 +117,7 @@ Status split_authority(std::string_view url, std::string_view authority, std::st
   return {};
 }
 
-Status read_host(std::string_view url, std::string_view authority, ServerAddress* server) {
+Status read_host(std::string_view url, std::string_view authority, Endpoint* endpoint) {
   std::string_view host;
   std::string_view port;
   if (Status status = split_authority(url, authority, &host, &port); !status.ok()) {
@@ -126,7 +130,7 @@ Status read_host(std::string_view url, std::string_view authority, ServerAddress
                        "the port is not a number in 1..65535 (a password stands before an @, an "
                        "IPv6 address in brackets)");
     }
-    server->port = static_cast<std::uint16_t>(*number);
+    endpoint->port = static_cast<std::uint16_t>(*number);
   }
   const auto decoded = percent_decoded(host);
   if (!decoded) {
@@ -140,12 +144,52 @@ Status read_host(std::string_view url, std::string_view authority, ServerAddress
     return malformed(url, host, "the host has a space, a control byte or a '#'");
   }
   if (!decoded->empty()) {
-    server->host = *decoded;
+    endpoint->host = *decoded;
   }
   return {};
 }
 
-Status read_database(std::string_view url, std::string_view digits, ServerAddress* server) {
+// As names of hosts are compared.
+std::string in_lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char byte) {
+    return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
+  });
+  return text;
+}
+
+// host[:port],host[:port]...: one master and its replicas.
+Status read_hosts(std::string_view url, std::string_view list, ServerUrl* server) {
+  const auto commas = static_cast<std::size_t>(std::count(list.begin(), list.end(), ','));
+  if (commas >= kMaxHosts) {
+    return malformed(url, list,
+                     "the list has " + std::to_string(commas + 1) + " hosts, at most " +
+                         std::to_string(kMaxHosts) + " are taken");
+  }
+  const Endpoint usual = server->endpoints.front();
+  server->endpoints.assign(commas + 1, usual);
+  std::vector<std::string> seen;
+  for (Endpoint& endpoint : server->endpoints) {
+    const std::string_view item = list.substr(0, list.find(','));
+    const std::string number = std::to_string(seen.size() + 1);
+    if (item.empty() && commas > 0) {
+      return malformed(url, item, "host " + number + " of the list is empty");
+    }
+    if (Status status = read_host(url, item, &endpoint); !status.ok()) {
+      return status;
+    }
+    const std::string shown = in_lower_case(endpoint.display());
+    if (const auto same = std::find(seen.begin(), seen.end(), shown); same != seen.end()) {
+      return malformed(url, item,
+                       "host " + number + " of the list is the same as host " +
+                           std::to_string(same - seen.begin() + 1));
+    }
+    seen.push_back(shown);
+    list.remove_prefix(std::min(item.size() + 1, list.size()));
+  }
+  return {};
+}
+
+Status read_database(std::string_view url, std::string_view digits, ServerUrl* server) {
   const auto number = parse_number(digits, 0, kMaxDatabase);
   if (!number) {
     return malformed(url, digits, "the database is not a number");
@@ -155,7 +199,7 @@ Status read_database(std::string_view url, std::string_view digits, ServerAddres
 }
 
 Status read_parameter(std::string_view url, std::string_view parameter, bool takes_db,
-                      const UrlParameter& take, ServerAddress* server) {
+                      const UrlParameter& take, ServerUrl* server) {
   const std::size_t mark = parameter.find('=');
   if (mark == std::string_view::npos) {
     return malformed(url, parameter, "a parameter is NAME=VALUE");
@@ -172,7 +216,7 @@ Status read_parameter(std::string_view url, std::string_view parameter, bool tak
 
 // NAME=VALUE&NAME=VALUE
 Status read_query(std::string_view url, std::string_view query, bool takes_db,
-                  const UrlParameter& take, ServerAddress* server) {
+                  const UrlParameter& take, ServerUrl* server) {
   if (query.find('@') != std::string_view::npos) {
     return malformed(url, query,
                      "a '?' in the user or password, or an '@' in a parameter, must be "
@@ -193,7 +237,7 @@ Status read_query(std::string_view url, std::string_view query, bool takes_db,
 }
 
 Status parse_redis(std::string_view url, std::string_view rest, const UrlParameter& take,
-                   ServerAddress* server) {
+                   ServerUrl* server) {
   const std::size_t mark = rest.find('?');
   if (mark != std::string_view::npos) {
     if (Status status = read_query(url, rest.substr(mark + 1), false, take, server); !status.ok()) {
@@ -203,10 +247,7 @@ Status parse_redis(std::string_view url, std::string_view rest, const UrlParamet
   }
   const std::size_t slash = rest.find('/');
   const std::string_view authority = rest.substr(0, slash);
-  if (authority.find(',') != std::string_view::npos) {
-    return unsupported(url, authority, "a list of hosts is not supported yet");
-  }
-  Status status = read_host(url, authority, server);
+  Status status = read_hosts(url, authority, server);
   if (status.ok() && slash != std::string_view::npos && slash + 1 < rest.size()) {
     status = read_database(url, rest.substr(slash + 1), server);
   }
@@ -214,7 +255,7 @@ Status parse_redis(std::string_view url, std::string_view rest, const UrlParamet
 }
 
 Status parse_unix(std::string_view url, std::string_view rest, const UrlParameter& take,
-                  ServerAddress* server) {
+                  ServerUrl* server) {
   const std::size_t mark = rest.find('?');
   const auto path = percent_decoded(rest.substr(0, mark));
   if (!path || !path->starts_with('/') || path->size() < 2) {
@@ -226,7 +267,7 @@ Status parse_unix(std::string_view url, std::string_view rest, const UrlParamete
         url, rest,
         "the path of the socket has " + std::to_string(path->size()) + " bytes, at most 107 fit");
   }
-  server->path = *path;
+  server->endpoints.front().path = *path;
   return mark == std::string_view::npos
              ? Status()
              : read_query(url, rest.substr(mark + 1), true, take, server);
@@ -238,20 +279,31 @@ std::size_t userinfo_end(std::string_view rest) {
   return rest.substr(0, rest.find('?')).rfind('@');
 }
 
+// As in user:pw@a,user:pw@b, which would be one host and a strange password.
+bool names_user_twice(std::string_view userinfo) {
+  return userinfo.find(',', std::min(userinfo.find('@'), userinfo.size())) !=
+         std::string_view::npos;
+}
+
 }  // namespace
 
-Result<ServerAddress> parse_url(std::string_view url, const UrlParameter& take) {
+Result<ServerUrl> parse_url(std::string_view url, const UrlParameter& take) {
   const std::size_t colon = url.find("://");
   if (colon == std::string_view::npos) {
-    return malformed(url, url, "there is no scheme; redis:// and unix:// are known");
+    return malformed(url, url, "there is no scheme; redis://, rediss:// and unix:// are known");
   }
   const std::string_view scheme = url.substr(0, colon);
   std::string_view rest = url.substr(colon + 3);
   if (scheme.find('@') != std::string_view::npos) {
     return malformed(url, url, "a user and password belong behind ://");
   }
-  ServerAddress server;
+  ServerUrl server;
   if (const std::size_t at = userinfo_end(rest); at != std::string_view::npos) {
+    if (names_user_twice(rest.substr(0, at))) {
+      return malformed(url, rest,
+                       "user and password stand once, before the first host; a ',' behind an '@' "
+                       "in a password must be percent-encoded");
+    }
     if (!read_userinfo(rest.substr(0, at), &server)) {
       return malformed(url, rest, "the user or password has a bad % escape");
     }
@@ -262,10 +314,13 @@ Result<ServerAddress> parse_url(std::string_view url, const UrlParameter& take) 
     status = parse_redis(url, rest, take, &server);
   } else if (scheme == "unix") {
     status = parse_unix(url, rest, take, &server);
-  } else if (scheme == "rediss" || scheme == "valkeys" || scheme == "tls") {
-    status = unsupported(url, url, "TLS is not supported yet; redis:// and unix:// are");
+  } else if (scheme == "rediss") {
+    server.endpoints.front().tls = true;
+    status = kHasTls ? parse_redis(url, rest, take, &server)
+                     : unsupported(url, url, "this library was built without TLS");
   } else {
-    status = unsupported(url, url, "the scheme is not supported; redis:// and unix:// are");
+    status =
+        unsupported(url, url, "the scheme is not supported; redis://, rediss:// and unix:// are");
   }
   if (!status.ok()) {
     return status;

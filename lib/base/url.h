@@ -1,22 +1,31 @@
 // URLs of servers, as RFC 3986 writes them. Pure.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "base/config.h"
+#include "base/endpoint.h"
 #include "base/status.h"
 
 namespace belay {
 
+struct ServerUrl {
+  std::vector<Endpoint> endpoints{1};  // never none
+  Credentials credentials;
+  std::int32_t database = 0;
+};
+
 // Takes a parameter and gives "", or says what is wrong with it, without its value.
 using UrlParameter = std::function<std::string(std::string_view name, const std::string& value)>;
 
-// Reads redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path, both with
-// ?name=value&name=value; of a unix socket, db=n is one of them. Any other scheme and lists of
-// hosts: UNSUPPORTED_URL; anything malformed: INVALID_ARGUMENT. A message quotes the scheme and
-// names a position, never the text: a password may stand in any part.
-Result<ServerAddress> parse_url(std::string_view url, const UrlParameter& take);
+// Reads redis://[[user]:password@]host[:port][,host[:port]...][/db], rediss:// likewise, or
+// unix://[[user]:password@]/path, all with ?name=value&name=value; of a unix socket, db=n is one of
+// them. Any other scheme: UNSUPPORTED_URL; anything malformed: INVALID_ARGUMENT.
+// A message quotes the scheme and names a position, never the text: a password may stand in any
+// part.
+Result<ServerUrl> parse_url(std::string_view url, const UrlParameter& take);
 
 }  // namespace belay

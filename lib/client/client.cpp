@@ -15,13 +15,12 @@
 #include "base/random.h"
 #include "client/fork.h"
 #include "client/metrics.h"
+#include "net/tls.h"
 
 namespace belay {
 
 namespace {
 
-// A request is repeated for the request timeout; its bytes may arrive late.
-constexpr Micros kRememberRequests = 60 * kSecond;
 // After which stderr is tried again that took no more lines.
 constexpr Micros kLogRetry = 100 * kMillisecond;
 // Of what is read, for one entry: the answers about 200 holds.
@@ -35,11 +34,15 @@ void wait_for(sem_t* semaphore) {
   }
 }
 
-// False: it was not posted within that time.
+// False: it was not posted within that time. Without time it does not enter the kernel, where a
+// timer that has passed still puts the thread to sleep.
 bool wait_until(sem_t* semaphore, Micros left) {
+  if (left <= 0) {
+    return sem_trywait(semaphore) == 0;
+  }
   timespec until{};
   clock_gettime(CLOCK_MONOTONIC, &until);
-  const Micros at = until.tv_nsec / 1000 + std::max<Micros>(0, left);
+  const Micros at = until.tv_nsec / 1000 + left;
   until.tv_sec += at / kSecond;
   until.tv_nsec = at % kSecond * 1000;
   int status = 0;
@@ -102,16 +105,17 @@ class SCOPED_CAPABILITY Client::Entry {
   }
 
   ~Entry() RELEASE() NO_THREAD_SAFETY_ANALYSIS {
-    const Micros next = std::min(client_.engine_->next_deadline(), client_.node_->next_deadline());
+    const Micros next = client_.core_->next_deadline();
+    SocketLink& link = client_.link();
     const std::vector<Waiter*> served = std::exchange(client_.served_, {});
     client_.monitor_.unlock();
-    client_.link_->flush();
+    link.flush();
     client_.loop_->arm(next);
     for (Waiter* waiter : served) {
       sem_post(&waiter->served);
     }
     if (!served.empty()) {
-      client_.link_->take_back();  // for whoever was served in its turn, and would not know
+      link.take_back();  // for whoever was served in its turn, and would not know
     }
   }
 
@@ -125,79 +129,73 @@ class SCOPED_CAPABILITY Client::Entry {
   const Micros now_;
 };
 
-Client::Visit::~Visit() {
-  if (client_.visits_.fetch_sub(1) == 1) {
-    client_.visits_.notify_all();
-  }
-  pthread_setcancelstate(cancellation_, nullptr);
-}
-
-Result<std::unique_ptr<Client>> Client::create(Config config) {
+Result<std::unique_ptr<Client>> Client::create(Config config,
+                                               const std::vector<Endpoint>& endpoints,
+                                               PasswordOrigin password_origin) {
   watch_forks();
   const std::string id = random_id();
   const std::string secret = random_id();
   if (id.empty() || secret.empty()) {
     return Status(BELAY_UNAVAILABLE, "the system gave no random numbers");
   }
-  const std::uint64_t seed = std::hash<std::string>()(id);
   const Identity identity{id, config.prefix, describe_process(config.label), secret};
-  std::unique_ptr<Client> client(new Client(std::move(config), identity, seed));
-  if (Status status = client->start(); !status.ok()) {
+  std::unique_ptr<Client> client(
+      new Client(std::move(config), std::move(password_origin), identity));
+  if (Status status = client->start(endpoints); !status.ok()) {
     return status;
   }
   return client;
 }
 
-Client::Client(Config config, const Identity& identity, std::uint64_t seed)
+Client::Client(Config config, PasswordOrigin password_origin, const Identity& identity)
     : config_(std::move(config)),
+      password_origin_(std::move(password_origin)),
       generation_(fork_generation()),
-      id_(identity.client),
-      lock_(Kind::kLock, identity),
-      semaphore_(Kind::kSemaphore, identity),
-      latch_(identity, std::max(kRememberRequests, 2 * config_.request_timeout)),
-      many_(identity),
-      inbox_(identity.inbox()),
-      seed_(seed),
+      dialect_(identity, config_.request_timeout),
       log_(
           config_.log_level, [this] { loop_->post([this] { flush_log(); }); }, config_.log_events,
           [this](std::int32_t level, const std::string& message) { tell_of_log(level, message); }) {
   sem_init(&shut_down_, 0, 0);
 }
 
-Status Client::start() {
+Status Client::start(const std::vector<Endpoint>& endpoints) {
+  if (endpoints.front().tls) {
+    // What is wrong with a file is better said now.
+    if (const auto tls = Tls::create(config_, endpoints.front()); !tls.ok()) {
+      return tls.status;
+    }
+  }
   Result<std::unique_ptr<Loop>> loop = Loop::create([this] { on_timer(); });
   if (!loop.ok()) {
     return loop.status;
   }
   loop_ = std::move(loop.value);
-  link_ = std::make_unique<SocketLink>(*loop_, config_.server, *this);
+  Links links;
+  for (const Endpoint& endpoint : endpoints) {
+    links_.push_back(std::make_unique<SocketLink>(*loop_, endpoint, config_, *this));
+    links.push_back(links_.back().get());
+  }
   const MutexLock lock(monitor_);
-  // The node's events go to the engine, which needs the node: the router between them breaks the
-  // circle.
-  node_ = std::make_unique<Node>(config_, inbox_, seed_, *link_, log_);
-  router_ = std::make_unique<SingleRouter>(*node_);
-  engine_ = std::make_unique<Engine>(config_, lock_,
-                                     std::vector<const Primitive*>{&lock_, &semaphore_, &latch_},
-                                     *router_, *this, last_hold, seed_ + 1);
-  node_->start(*engine_, boot_time());
+  Random random(std::hash<std::string>()(dialect_.me.client));
+  core_ = std::make_unique<Core>(config_, dialect_, on_one_server, std::vector<Links>{links}, log_,
+                                 *this, last_hold, random);
+  core_->start(boot_time());
   loop_->arm(0);
   return {};
 }
 
 Client::~Client() {
-  if (engine_ != nullptr) {
+  if (core_ != nullptr) {
     queue_.close();
     static_cast<void>(shutdown());  // or it has been, before
     wait_for(&shut_down_);
-    for (int inside = visits_.load(); inside != 0; inside = visits_.load()) {
-      visits_.wait(inside);
-    }
+    visits_.wait_for_none();
     sem_t stopped;
     sem_init(&stopped, 0, 0);
     loop_->post([this, &stopped] {
       {
         const MutexLock lock(monitor_);
-        node_->stop();
+        core_->stop();
       }
       log_.flush();  // what stderr does not take now is lost
       sem_post(&stopped);
@@ -216,26 +214,30 @@ bool Client::forked() const {
 void Client::forget(std::unique_ptr<Client> client) {
   // Whoever was inside the monitor at the fork has left both half-changed, and is not here.
   if (client->monitor_.try_lock()) {
-    client->engine_.reset();
-    client->node_.reset();
+    client->core_.reset();
     client->monitor_.unlock();
   }
   static_cast<void>(client.release());
 }
 
+SocketLink& Client::link() {
+  // All that there are were made here.
+  return static_cast<SocketLink&>(core_->router().node_of(0).link());
+}
+
 Status Client::tell(const Submission& submission) {
   const Entry entry(*this);
-  return submission(*engine_, 0, entry.now());
+  return submission(engine(), 0, entry.now());
 }
 
 Status Client::submit(std::int64_t tag, Call call) {
   const Entry entry(*this);
-  if (engine_->closing()) {
+  if (engine().closing()) {
     return {BELAY_CLOSED, "the client has been shut down"};
   }
   const bool right = call.checked.ok();
   Status status =
-      right ? call.submission(*engine_, tag, entry.now()) : engine_->admit(tag, admitted_as(call));
+      right ? call.submission(engine(), tag, entry.now()) : engine().admit(tag, admitted_as(call));
   const bool refused = status.code == BELAY_TAG_IN_USE || status.code == BELAY_TOO_MANY_PENDING;
   if (!refused && !(right && status.ok())) {
     on_event(ended(call.kind, tag, right ? std::move(status) : std::move(call.checked)));
@@ -246,7 +248,7 @@ Status Client::submit(std::int64_t tag, Call call) {
 
 Event Client::call(const Call& call) {
   Waiter waiter;
-  bool alone = false;
+  SocketLink* own = nullptr;
   {
     const Entry entry(*this);
     const std::int64_t tag = ++last_tag_;
@@ -254,9 +256,9 @@ Event Client::call(const Call& call) {
     if (!status.ok()) {
       return ended(call.kind, 0, std::move(status));
     }
-    alone = waiters_.size() == 1 && engine_->pending() == 1;
+    own = turn_of_waiter();
   }
-  await(waiter, alone, kNever);
+  await(waiter, own, kNever);
   return std::move(waiter.event);
 }
 
@@ -264,11 +266,11 @@ Event Client::call(const Call& call) {
 // submit().
 Status Client::begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros now) {
   if (!call.checked.ok()) {
-    Status status = engine_->admit(tag, admitted_as(call));
+    Status status = engine().admit(tag, admitted_as(call));
     return status.ok() ? call.checked : status;
   }
   waiters_.emplace(tag, waiter);
-  Status status = call.submission(*engine_, tag, now);
+  Status status = call.submission(engine(), tag, now);
   if (!status.ok()) {
     waiters_.erase(tag);
   }
@@ -277,20 +279,20 @@ Status Client::begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros 
 
 std::unique_ptr<Event> Client::within(std::int64_t tag, const Call& call, Micros patience) {
   Waiter waiter;
-  bool alone = false;
+  SocketLink* own = nullptr;
   Status status;
   {
     const Entry entry(*this);
-    status = engine_->admit(tag, admitted_as(call));
+    status = engine().admit(tag, admitted_as(call));
     if (status.ok()) {
       status = begin(tag, call, &waiter, entry.now());
     }
-    alone = waiters_.size() == 1 && engine_->pending() == 1;
+    own = turn_of_waiter();
   }
   if (!status.ok()) {
     return std::make_unique<Event>(ended(call.kind, tag, std::move(status)));
   }
-  if (!await(waiter, alone, patience)) {
+  if (!await(waiter, own, patience)) {
     {
       const Entry entry(*this);
       const auto waiting = waiters_.find(tag);
@@ -304,11 +306,15 @@ std::unique_ptr<Event> Client::within(std::int64_t tag, const Call& call, Micros
   return std::make_unique<Event>(std::move(waiter.event));
 }
 
+SocketLink* Client::turn_of_waiter() {
+  return waiters_.size() == 1 && engine().pending() == 1 ? &link() : nullptr;
+}
+
 // Who is alone in here reads what it waits for itself, until anybody else comes. False: not served
 // in time.
-bool Client::await(Waiter& waiter, bool alone, Micros patience) {
+bool Client::await(Waiter& waiter, SocketLink* own, Micros patience) {
   const Micros until = after(boot_time(), patience);
-  if (const auto turn = alone ? link_->begin_turn() : nullptr; turn != nullptr) {
+  if (const auto turn = own != nullptr ? own->begin_turn() : nullptr; turn != nullptr) {
     do {
       if (sem_trywait(&waiter.served) == 0) {
         return true;
@@ -327,17 +333,17 @@ bool Client::await(Waiter& waiter, bool alone, Micros patience) {
 
 Status Client::shutdown() {
   const Entry entry(*this);
-  return engine_->shutdown(entry.now());
+  return engine().shutdown(entry.now());
 }
 
 Engine::HoldView Client::look(std::int64_t hold) {
   const Entry entry(*this);
-  return engine_->look(hold, entry.now());
+  return engine().look(hold, entry.now());
 }
 
 std::vector<std::int64_t> Client::holds_of(std::int64_t owner, const std::string& name) {
   const Entry entry(*this);
-  return engine_->holds_of(owner, name, entry.now());
+  return engine().holds_of(owner, name, entry.now());
 }
 
 std::vector<Member> Client::metrics() {
@@ -346,12 +352,12 @@ std::vector<Member> Client::metrics() {
     add_metric(name, static_cast<std::int64_t>(value), &members);
   };
   const Entry entry(*this);
-  add_metrics(engine_->metrics(), &members);
-  add("commands", engine_->commands());
-  add("messages_dropped", node_->dropped());
-  add("pendings", engine_->pending());
-  add("holds", engine_->held());
-  add("names", engine_->names());
+  add_metrics(engine().metrics(), &members);
+  add("commands", engine().commands());
+  add("messages_dropped", core_->dropped_messages());
+  add("pendings", engine().pending());
+  add("holds", engine().held());
+  add("names", engine().names());
   add("undelivered_events", queue_.size());
   return members;
 }
@@ -359,8 +365,7 @@ std::vector<Member> Client::metrics() {
 void Client::on_timer() {
   {
     const Entry entry(*this);
-    node_->on_timer(entry.now());
-    engine_->on_timer(entry.now());
+    core_->on_timer(entry.now());
   }
   flush_log();
 }
@@ -378,25 +383,46 @@ void Client::tell_of_log(std::int32_t level, const std::string& message) {
   queue_.push(std::move(event));
 }
 
-void Client::on_link_open() {
+// The password anew, which may have been exchanged; outside the monitor, as a disk may be slow.
+void Client::on_link_open(Link& link) {
+  Result<PasswordFile> file =
+      password_origin_.path.empty() ? PasswordFile() : read_again(password_origin_);
   const Entry entry(*this);
-  node_->on_link_open(entry.now());
+  if (!file.ok()) {
+    core_->node(link).on_link_closed(file.status, entry.now());
+    return;
+  }
+  take_password(std::move(file.value));
+  core_->node(link).on_link_open(entry.now());
 }
 
-// Piece by piece: what has been read may answer for thousands of holds, and other threads get in
-// between.
-void Client::on_link_bytes(const void* connection, std::string_view bytes) {
-  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kPiece))) {
-    const Entry entry(*this);
-    if (link_->is_open(connection)) {
-      node_->on_link_bytes(bytes.substr(0, kPiece), entry.now());
+// What is to be warned of is said when it changes.
+void Client::take_password(PasswordFile file) {
+  if (!file.password.empty()) {
+    config_.credentials.password = std::move(file.password);
+  }
+  if (file.warning != password_warning_) {
+    password_warning_ = std::move(file.warning);
+    if (!password_warning_.empty()) {
+      log_.write(BELAY_LOG_WARNING, password_warning_);
     }
   }
 }
 
-void Client::on_link_closed(const Status& why) {
+// Piece by piece: what has been read may answer for thousands of holds, and other threads get in
+// between.
+void Client::on_link_bytes(Link& link, const void* connection, std::string_view bytes) {
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kPiece))) {
+    const Entry entry(*this);
+    if (static_cast<SocketLink&>(link).is_open(connection)) {
+      core_->node(link).on_link_bytes(bytes.substr(0, kPiece), entry.now());
+    }
+  }
+}
+
+void Client::on_link_closed(Link& link, const Status& why) {
   const Entry entry(*this);
-  node_->on_link_closed(why, entry.now());
+  core_->node(link).on_link_closed(why, entry.now());
 }
 
 // Called by the engine, inside the monitor.

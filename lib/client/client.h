@@ -1,9 +1,8 @@
-// A client: owns the loop, the connection, the engine and the queue of events, and is the only
-// place that wires them together. Its monitor (one mutex) guards node and engine; application
-// threads and the loop thread both enter it. Owned by the handle of the C API.
+// A client: runs a core on a loop, with a queue of events and the callers that wait. Its monitor
+// (one mutex) guards the core; application threads and the loop thread both enter it. Owned by the
+// handle of the C API.
 #pragma once
 
-#include <pthread.h>
 #include <semaphore.h>
 
 #include <atomic>
@@ -18,21 +17,23 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/password_file.h"
 #include "client/event_queue.h"
-#include "engine/engine.h"
+#include "client/visits.h"
+#include "core/core.h"
+#include "dialect/native.h"
 #include "net/loop.h"
 #include "net/socket_link.h"
-#include "primitive/latch.h"
-#include "primitive/lock.h"
-#include "primitive/many.h"
-#include "route/node.h"
-#include "route/router.h"
 
 namespace belay {
 
 class Client final : public LinkEvents, public EngineEvents {
  public:
-  static Result<std::unique_ptr<Client>> create(Config config);
+  // `endpoints`: of the server, or of a master and its replicas. `password_origin`: where the
+  // password of `config` is read anew for each connection.
+  static Result<std::unique_ptr<Client>> create(Config config,
+                                                const std::vector<Endpoint>& endpoints,
+                                                PasswordOrigin password_origin);
 
   // Shuts down and waits for calls that are still inside. In a forked child: see forked().
   ~Client() override;
@@ -79,50 +80,15 @@ class Client final : public LinkEvents, public EngineEvents {
 
   bool set_wakeup(int socket) { return queue_.set_wakeup(socket); }
 
-  const Primitive& primitive(Kind kind) const {
-    switch (kind) {
-      case Kind::kSemaphore:
-        return semaphore_;
-      case Kind::kLatch:
-        return latch_;
-      default:
-        return lock_;
-    }
-  }
-
-  const Names& names() const { return lock_; }
-
-  const std::string& id() const { return id_; }
-
-  const HeldPrimitive& semaphore() const { return semaphore_; }
-
-  const LatchPrimitive& latch() const { return latch_; }
+  const NativeDialect& dialect() const { return dialect_; }
 
   RequestNumber next_request() { return {++last_request_}; }
-
-  const ManyNames& many() const { return many_; }
 
   const Config& config() const { return config_; }
 
   void log(std::int32_t level, const std::string& message) { log_.write(level, message); }
 
-  // Counts the calls that are inside, so that destruction can wait for them. A call is no
-  // cancellation point: a thread that is cancelled within it ends at its next one after the call.
-  class Visit {
-   public:
-    explicit Visit(Client& client) : client_(client) {
-      pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation_);
-      client_.visits_.fetch_add(1);
-    }
-
-    ~Visit();
-    Visit(const Visit&) = delete;
-    Visit& operator=(const Visit&) = delete;
-
-   private:
-    Client& client_;
-    int cancellation_ = 0;
-  };
+  Visits& visits() { return visits_; }
 
  private:
   // A thread that waits for its event.
@@ -130,43 +96,46 @@ class Client final : public LinkEvents, public EngineEvents {
   // The monitor, entered: leaving it flushes, arms the timer and wakes whom the engine served.
   class Entry;
 
-  Client(Config config, const Identity& identity, std::uint64_t seed);
+  Client(Config config, PasswordOrigin password_origin, const Identity& identity);
 
-  Status start();
+  Status start(const std::vector<Endpoint>& endpoints);
+
+  Engine& engine() REQUIRES(monitor_) { return core_->engine(); }
+
+  // The one in use.
+  SocketLink& link() REQUIRES(monitor_);
+
   void on_timer();
   void flush_log();
   void tell_of_log(std::int32_t level, const std::string& message);
-  void on_link_open() override;
-  void on_link_bytes(const void* connection, std::string_view bytes) override;
+  void on_link_open(Link& link) override;
+  void take_password(PasswordFile file) REQUIRES(monitor_);
+  void on_link_bytes(Link& link, const void* connection, std::string_view bytes) override;
   Status begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros now) REQUIRES(monitor_);
-  bool await(Waiter& waiter, bool alone, Micros patience);
-  void on_link_closed(const Status& why) override;
+  // What whoever waits reads by itself: null unless it is alone in here.
+  SocketLink* turn_of_waiter() REQUIRES(monitor_);
+  bool await(Waiter& waiter, SocketLink* own, Micros patience);
+  void on_link_closed(Link& link, const Status& why) override;
   void on_event(Event event) override REQUIRES(monitor_);
 
   std::size_t undelivered() const override { return queue_.completions(); }
 
-  const Config config_;
+  Config config_;  // constant but for the password, which is the monitor's
+  const PasswordOrigin password_origin_;
   const std::uint32_t generation_;
-  const std::string id_;
-  const HeldPrimitive lock_;
-  const HeldPrimitive semaphore_;
-  const LatchPrimitive latch_;
-  const ManyLocks many_;
+  const NativeDialect dialect_;
   std::atomic<std::int64_t> last_request_{0};
-  const std::string inbox_;
-  const std::uint64_t seed_;
   Log log_;
   std::unique_ptr<Loop> loop_;
-  std::unique_ptr<SocketLink> link_;
+  std::vector<std::unique_ptr<SocketLink>> links_;  // to each endpoint; one at most is open
   EventQueue queue_;
-  std::atomic<int> visits_{0};
+  Visits visits_;
 
   Mutex monitor_;
-  std::unique_ptr<Node> node_ PT_GUARDED_BY(monitor_);
-  std::unique_ptr<SingleRouter> router_ PT_GUARDED_BY(monitor_);
-  std::unique_ptr<Engine> engine_ PT_GUARDED_BY(monitor_);
+  std::unique_ptr<Core> core_ PT_GUARDED_BY(monitor_);
   std::unordered_map<std::int64_t, Waiter*> waiters_ GUARDED_BY(monitor_);
   std::vector<Waiter*> served_ GUARDED_BY(monitor_);
+  std::string password_warning_ GUARDED_BY(monitor_);  // the latest
   // Of waiting threads: beyond what callers may choose.
   std::int64_t last_tag_ GUARDED_BY(monitor_) = kMaxId;
   sem_t shut_down_{};  // posted when the engine has closed

@@ -1,6 +1,6 @@
 // Several names that are asked for and held as one: what the engine remembers of them. Each name
-// has a claim and a hold of its own; the bundle is what its holder knows. Data without behaviour:
-// engine/bundles.cpp moves it along, inside the client's monitor. The engine owns all of it.
+// has a claim and a hold of its own; the bundle is what its holder knows. Data: `Bundles` moves it
+// along, inside the client's monitor. The ledger owns all of it.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "engine/many.h"
 #include "engine/primitive.h"
 
 namespace belay {
@@ -33,11 +32,11 @@ struct Bundle {
   std::int64_t id = 0;   // of the hold
   std::int64_t tag = 0;  // of the acquire; 0 once it has completed
   const Primitive* primitive = nullptr;
-  const ManyNames* many = nullptr;
   std::vector<BundlePart> parts;   // in the order in which they were added
   std::vector<std::size_t> order;  // in which they are taken
   std::size_t next = 0;            // in that order: all before are had
   Micros wait_until = kNever;
+  Micros answer_by = kNever;  // about a name that is had, and in question
   std::int64_t owner = 0;
   Micros lease = 0;
   Micros max_hold = 0;

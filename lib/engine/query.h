@@ -1,5 +1,5 @@
 // What asks the server without changing a claim's course: which command it takes, and what is made
-// of the reply. Implemented in lib/primitive; the engine owns a query from its submission to its
+// of the reply. Implemented in lib/dialect; the engine owns a query from its submission to its
 // one event, sends its command again on a new connection until the request timeout, and calls it
 // inside the client's monitor.
 #pragma once
@@ -44,8 +44,8 @@ class Query {
   // Whose server is asked.
   [[nodiscard]] virtual std::uint16_t slot() const { return 0; }
 
-  // Beyond `not_after`, server time, it is to change nothing.
-  [[nodiscard]] virtual Command command(std::int64_t highest_fence, Micros not_after) const = 0;
+  // Beyond `not_after` it is to change nothing.
+  [[nodiscard]] virtual Command command(std::int64_t highest_fence, ServerTime not_after) const = 0;
 
   // Adds what a reply, which is no error, says to the event; also its status, where not OK.
   virtual Progress read(Reply reply, Event* event) = 0;

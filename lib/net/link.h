@@ -3,15 +3,21 @@
 // send and close are for whoever is in the client's monitor.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/clock.h"
+#include "base/endpoint.h"
 #include "base/status.h"
 
 namespace belay {
 
 class Link {
  public:
-  Link() = default;
+  explicit Link(Endpoint endpoint = {}) : endpoint_(std::move(endpoint)) {}
+
   virtual ~Link() = default;
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -24,8 +30,24 @@ class Link {
 
   // Ends the connection or the attempt. No event follows.
   virtual void close() = 0;
+
+  // What is being tried until on_link_open, in words.
+  virtual std::string attempt() { return "connection to " + endpoint().display(); }
+
+  // How long that may take, `most` at most. Of the loop thread.
+  virtual Micros patience(Micros most) { return most; }
+
+  // Where it leads.
+  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
+
+ private:
+  const Endpoint endpoint_;
 };
 
+// To each endpoint at which a server may be.
+using Links = std::vector<Link*>;
+
+// Of any of the links that have this listener.
 class LinkEvents {
  public:
   LinkEvents() = default;
@@ -33,10 +55,10 @@ class LinkEvents {
   LinkEvents(const LinkEvents&) = delete;
   LinkEvents& operator=(const LinkEvents&) = delete;
 
-  virtual void on_link_open() = 0;
+  virtual void on_link_open(Link& link) = 0;
   // `connection`: which one they came by. Whoever reads need not be alone: it may have ended.
-  virtual void on_link_bytes(const void* connection, std::string_view bytes) = 0;
-  virtual void on_link_closed(const Status& why) = 0;
+  virtual void on_link_bytes(Link& link, const void* connection, std::string_view bytes) = 0;
+  virtual void on_link_closed(Link& link, const Status& why) = 0;
 };
 
 }  // namespace belay

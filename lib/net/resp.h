@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/config.h"
+#include "base/endpoint.h"
 
 struct redisReader;
 struct redisReply;
@@ -48,11 +48,11 @@ class Reply {
 // Appends the command to `out`.
 void append_command(const std::vector<std::string_view>& argv, std::string* out);
 
-// Cuts a stream of bytes into replies. Given whose they are, an error's words come without the
-// secrets that we sent there: this is where words of a server come in, so no message has them.
+// Cuts a stream of bytes into replies. Given who we are, an error's words come without the
+// secrets that we sent: this is where words of a server come in, so no message has them.
 class ReplyReader {
  public:
-  explicit ReplyReader(const ServerAddress* server = nullptr);
+  explicit ReplyReader(const Credentials* credentials = nullptr);
   ~ReplyReader();
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
@@ -70,7 +70,7 @@ class ReplyReader {
   // What hiredis hands to the functions that make replies.
   struct Context {
     std::size_t elements = 0;  // of the reply that is being read
-    const ServerAddress* server = nullptr;
+    const Credentials* credentials = nullptr;
   };
 
  private:

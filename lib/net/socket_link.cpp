@@ -1,12 +1,9 @@
 #include "net/socket_link.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,47 +12,14 @@
 #include <utility>
 
 #include "net/stdio_guard.h"
+#include "net/tls.h"
 
 namespace belay {
 
 namespace {
 
-constexpr int kKeepAliveSeconds = 15;
-
 std::string error_text(int error) {
   return uv_strerror(uv_translate_sys_error(error));
-}
-
-int socket_error(int fd) {
-  int error = 0;
-  socklen_t size = sizeof error;
-  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  return error;
-}
-
-SocketAddress unix_address(const std::string& path) {
-  SocketAddress address;
-  auto* name = reinterpret_cast<sockaddr_un*>(&address.storage);
-  name->sun_family = AF_UNIX;
-  path.copy(name->sun_path, sizeof name->sun_path - 1);
-  address.size = sizeof(sockaddr_un);
-  return address;
-}
-
-void set_option(int fd, int level, int name, int value) {
-  // Each is an improvement that works without: a failure changes nothing that is promised.
-  static_cast<void>(setsockopt(fd, level, name, &value, sizeof value));
-}
-
-void tune(int fd, int family) {
-  if (family == AF_UNIX) {
-    return;
-  }
-  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveSeconds);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveSeconds / 3);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
 // What was sent, or never will be, leaves no password behind.
@@ -68,14 +32,14 @@ void clear(WipingString* bytes) {
 
 // Kept by whoever uses it, so that its descriptors name nothing else meanwhile.
 struct SocketLink::Socket {
-  explicit Socket(int family)
-      : fd(above_stdio(
-            [=] { return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); })),
+  explicit Socket(int connected)
+      : fd(connected),
         readiness(above_stdio([] { return epoll_create1(EPOLL_CLOEXEC); })),
         kick(above_stdio([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); })) {}
 
   ~Socket() {
-    for (const int one : {fd, readiness, kick}) {
+    ::close(fd);
+    for (const int one : {readiness, kick}) {
       if (one >= 0) {
         ::close(one);
       }
@@ -85,9 +49,12 @@ struct SocketLink::Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  [[nodiscard]] bool made() const { return fd >= 0 && readiness >= 0 && kick >= 0; }
+  [[nodiscard]] bool made() const { return readiness >= 0 && kick >= 0; }
 
   const int fd;
+  std::unique_ptr<Tls> tls;          // null where bytes go as they are
+  bool is_probe = false;             // only asks whether the port speaks TLS, or does not
+  mutable bool is_answered = false;  // a probe, so that it does
   // What the loop watches in its place: unlike a handle of libuv's, any thread may change for what.
   const int readiness;
   const int kick;  // readable: whoever is in its turn is to go
@@ -99,16 +66,13 @@ struct SocketLink::Watch {
   std::shared_ptr<Socket> socket;
 };
 
-// A look-up's way back to the loop, until the link loses interest.
-struct SocketLink::LookUp {
-  explicit LookUp(Loop* back) : loop(back) {}
-
-  Mutex mutex;
-  Loop* loop GUARDED_BY(mutex);
-};
-
-SocketLink::SocketLink(Loop& loop, const ServerAddress& server, LinkEvents& events)
-    : loop_(loop), server_(server), events_(events) {}
+SocketLink::SocketLink(Loop& loop, Endpoint endpoint, const Config& config, LinkEvents& events)
+    : Link(std::move(endpoint)),
+      loop_(loop),
+      config_(config),
+      events_(events),
+      connector_(loop, this->endpoint(),
+                 [this](int fd, const std::string& why) { on_connected(fd, why); }) {}
 
 SocketLink::~SocketLink() = default;
 
@@ -117,88 +81,84 @@ void SocketLink::open() {
   opening_ = true;
   loop_.post([this] {
     if (std::exchange(opening_, false)) {
-      begin();
+      connector_.start();
     }
   });
 }
 
-void SocketLink::begin() {
-  next_address_ = 0;
-  addresses_.clear();
-  if (!server_.path.empty()) {
-    addresses_.push_back(unix_address(server_.path));
-  } else {
-    addresses_ = literal_address(server_.host, server_.port);
-  }
-  if (!addresses_.empty()) {
-    connect_next();
+void SocketLink::on_connected(int fd, const std::string& why) {
+  if (fd < 0) {
+    fail(why);
     return;
   }
-  look_up_ = std::make_shared<LookUp>(&loop_);
-  resolve(server_.host, server_.port,
-          [this, look_up = look_up_](std::vector<SocketAddress> addresses, const std::string& why) {
-            const MutexLock lock(look_up->mutex);
-            if (look_up->loop != nullptr) {
-              look_up->loop->post([this, look_up, found = std::move(addresses), why] {
-                if (look_up == look_up_) {
-                  on_resolved(found, why);
-                }
-              });
-            }
-          });
-}
-
-void SocketLink::on_resolved(std::vector<SocketAddress> addresses, const std::string& why) {
-  look_up_.reset();
-  addresses_ = std::move(addresses);
-  if (addresses_.empty()) {
-    events_.on_link_closed(
-        {BELAY_UNAVAILABLE, "host '" + server_.host + "' could not be resolved: " + why});
+  const std::shared_ptr<Socket> socket = watch(fd);
+  if (socket == nullptr) {
+    fail("connection to " + endpoint().display() + " failed: " + error_text(errno));
     return;
   }
-  connect_next();
-}
-
-// Tries the addresses in turn; the last one's error is told.
-void SocketLink::connect_next() {
-  int error = 0;
-  while (next_address_ < addresses_.size()) {
-    if (connect_to(addresses_[next_address_++])) {
+  if (std::exchange(probes_, false)) {
+    begin_probe(socket.get());
+  } else if (endpoint().tls) {
+    // The files anew, which may have been exchanged.
+    Result<std::unique_ptr<Tls>> tls = Tls::create(config_, endpoint());
+    if (!tls.ok()) {
+      const bool is_wrong = tls.status.code == BELAY_INVALID_ARGUMENT;
+      fail(is_wrong ? Status(BELAY_AUTH_FAILED, tls.status.message) : tls.status);
       return;
     }
-    error = errno;
+    socket->tls = std::move(tls.value);
   }
-  fail("connection to " + server_.display() + " failed: " + error_text(error));
+  {
+    const MutexLock lock(mutex_);
+    open_ = socket;
+    watch_for(*open_);
+  }
+  if (socket->tls != nullptr) {
+    const MutexLock lock(reading_);
+    open_sealed(*socket, {});  // begins the handshake
+  } else if (socket->is_probe) {
+    send("PING\r\n");
+    flush();
+  } else {
+    events_.on_link_open(*this);
+  }
 }
 
-bool SocketLink::connect_to(const SocketAddress& address) {
-  auto socket = std::make_shared<Socket>(address.storage.ss_family);
-  epoll_event writable{};
-  writable.events = EPOLLOUT;
-  if (!socket->made() || epoll_ctl(socket->readiness, EPOLL_CTL_ADD, socket->fd, &writable) != 0) {
-    return false;
-  }
-  tune(socket->fd, address.storage.ss_family);
-  if (connect(socket->fd, reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0 &&
-      errno != EINPROGRESS) {
-    const int error = errno;
-    socket.reset();
-    errno = error;
-    return false;
+std::string SocketLink::attempt() {
+  const MutexLock lock(mutex_);
+  return open_ != nullptr && endpoint().tls && is_shaking(*open_)
+             ? "TLS handshake with " + endpoint().display()
+             : Link::attempt();
+}
+
+// A server that may not speak TLS has half the time: the other half is for the probe.
+Micros SocketLink::patience(Micros most) {
+  const bool hurries = std::exchange(hurries_, false) || probes_;
+  return hurries ? most / 2 : most;
+}
+
+bool SocketLink::is_shaking(const Socket& socket) {
+  return socket.is_probe || (socket.tls != nullptr && socket.tls->is_shaking());
+}
+
+std::shared_ptr<SocketLink::Socket> SocketLink::watch(int fd) {
+  auto socket = std::make_shared<Socket>(fd);
+  epoll_event nothing{};
+  if (!socket->made() || epoll_ctl(socket->readiness, EPOLL_CTL_ADD, socket->fd, &nothing) != 0) {
+    return nullptr;
   }
   auto watch = std::make_unique<Watch>();
   if (const int error = uv_poll_init(loop_.uv(), &watch->poll, socket->readiness); error != 0) {
     errno = -error;
-    return false;
+    return nullptr;
   }
-  connecting_ = true;
-  watch_ = watch.release();
-  watch_->socket = std::move(socket);
-  watch_->poll.data = this;
-  uv_poll_start(&watch_->poll, UV_READABLE, [](uv_poll_t* poll, int, int) {
+  watch->socket = socket;
+  watch->poll.data = this;
+  uv_poll_start(&watch->poll, UV_READABLE, [](uv_poll_t* poll, int, int) {
     static_cast<SocketLink*>(poll->data)->on_ready();
   });
-  return true;
+  watch_ = watch.release();
+  return socket;
 }
 
 // Sets what makes the loop look at the socket, beside its end.
@@ -209,10 +169,6 @@ void SocketLink::watch_for(const Socket& socket) {
 }
 
 void SocketLink::on_ready() {
-  if (connecting_) {
-    finish_connect();
-    return;
-  }
   bool blocked = false;
   {
     const MutexLock lock(mutex_);
@@ -230,32 +186,56 @@ void SocketLink::on_ready() {
   read_some();
 }
 
-void SocketLink::finish_connect() {
-  if (const int error = socket_error(watch_->socket->fd); error != 0) {
-    close();
-    if (next_address_ < addresses_.size()) {
-      connect_next();
-    } else {
-      fail("connection to " + server_.display() + " failed: " + error_text(error));
-    }
-    return;
-  }
-  connecting_ = false;
-  {
-    const MutexLock lock(mutex_);
-    open_ = watch_->socket;
-    watch_for(*open_);
-  }
-  events_.on_link_open();
-}
-
 void SocketLink::read_some() {
   const std::shared_ptr<Socket> socket = watch_->socket;
   const ssize_t size = read_from(*socket);
   if (size == 0) {
-    fail("connection to " + server_.display() + " was closed by the server");
+    fail(*socket, "was closed by the server");
   } else if (size < 0 && size != -EAGAIN && size != -EINTR) {
-    fail("connection to " + server_.display() + " broke: " + error_text(static_cast<int>(-size)));
+    fail(*socket, "broke: " + error_text(static_cast<int>(-size)));
+  }
+}
+
+// What TLS found is why its connection has ended, however that showed.
+void SocketLink::fail(const Socket& socket, const std::string& what) {
+  if (socket.is_probe) {
+    end_probe(socket);
+    return;
+  }
+  probes_ = kHasTls && endpoint().path.empty() && !heard_;
+  const Status trouble = socket.tls == nullptr ? Status() : socket.tls->trouble();
+  if (trouble.ok()) {
+    fail("connection to " + endpoint().display() + " " + what +
+         (is_shaking(socket) ? " during the TLS handshake" : ""));
+  } else {
+    fail(trouble);
+  }
+}
+
+void SocketLink::begin_probe(Socket* socket) {
+  if (!endpoint().tls) {
+    socket->tls = std::move(Tls::create(Config(), endpoint()).value);
+  }
+  socket->is_probe = endpoint().tls || socket->tls != nullptr;
+}
+
+void SocketLink::hear_probe(const Socket& socket, char first) {
+  const bool fits = endpoint().tls ? first == '+' || first == '-' : Tls::may_begin(first);
+  socket.is_answered = socket.is_answered || fits;
+  shutdown(socket.fd, SHUT_RDWR);  // that was enough
+}
+
+// A server that answered is asked again in the same way, in case it changes.
+void SocketLink::end_probe(const Socket& socket) {
+  probes_ = socket.is_answered;
+  const std::string server = endpoint().display();
+  if (probes_) {
+    fail(Status(
+        BELAY_UNSUPPORTED_SERVER,
+        server + (endpoint().tls ? " speaks no TLS: redis:// is the URL of a server without it"
+                                 : " speaks TLS: rediss:// is its URL")));
+  } else {
+    fail("connection to " + server + " was closed by the server");
   }
 }
 
@@ -263,14 +243,39 @@ ssize_t SocketLink::read_from(const Socket& socket) {
   const MutexLock lock(reading_);
   const ssize_t size = recv(socket.fd, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
   if (size > 0) {
-    events_.on_link_bytes(&socket, {buffer_.data(), static_cast<std::size_t>(size)});
+    const std::string_view bytes(buffer_.data(), static_cast<std::size_t>(size));
+    heard_.store(heard_.load(std::memory_order_relaxed) || !socket.is_probe,
+                 std::memory_order_relaxed);
+    if (socket.is_probe) {
+      hear_probe(socket, bytes.front());
+    } else if (socket.tls == nullptr) {
+      events_.on_link_bytes(*this, &socket, bytes);
+    } else {
+      open_sealed(socket, bytes);
+    }
   }
   return size >= 0 ? size : -errno;
 }
 
-void SocketLink::fail(const std::string& what) {
+// Tells of all that can be opened: what TLS kept back, nobody would be woken for.
+void SocketLink::open_sealed(const Socket& socket, std::string_view bytes) {
+  Tls& tls = *socket.tls;
+  tls.feed(bytes);
+  if (tls.shake()) {
+    events_.on_link_open(*this);
+  }
+  for (std::string_view opened = tls.open(); !opened.empty(); opened = tls.open()) {
+    events_.on_link_bytes(*this, &socket, opened);
+  }
+  flush();  // what TLS says by itself
+  if (tls.has_ended()) {
+    shutdown(socket.fd, SHUT_RDWR);  // so that the loop finds its end, whoever has read
+  }
+}
+
+void SocketLink::fail(const Status& why) {
   SocketLink::close();
-  events_.on_link_closed({BELAY_UNAVAILABLE, what});
+  events_.on_link_closed(*this, why);
 }
 
 void SocketLink::close() {
@@ -278,6 +283,7 @@ void SocketLink::close() {
   {
     MutexLock lock(mutex_);
     socket = std::exchange(open_, nullptr);
+    left_ = false;  // before the lock is let go below: what is taken back must be open
     if (socket != nullptr) {
       shutdown(socket->fd, SHUT_RDWR);
     }
@@ -286,9 +292,9 @@ void SocketLink::close() {
     clear(&sending_);
     sent_ = 0;
     blocked_ = false;
-    left_ = false;
   }
   if (loop_.is_this_thread()) {
+    doubt(socket.get());
     end_watch();
   } else if (socket != nullptr) {
     loop_.post([this, socket] {
@@ -299,15 +305,16 @@ void SocketLink::close() {
   }
 }
 
+// What it means that a connection is given up now: a plain server waits for more of what it got.
+void SocketLink::doubt(const Socket* socket) {
+  const bool is_silent = socket != nullptr && endpoint().tls && !heard_;
+  probes_ = probes_ || (is_silent && !socket->is_probe);
+}
+
 // What of a connection or an attempt belongs to the loop.
 void SocketLink::end_watch() {
   opening_ = false;
-  connecting_ = false;
-  if (look_up_ != nullptr) {
-    const MutexLock lock(look_up_->mutex);
-    look_up_->loop = nullptr;
-  }
-  look_up_.reset();
+  connector_.stop();
   if (watch_ == nullptr) {
     return;
   }
@@ -326,6 +333,18 @@ void SocketLink::send(std::string_view bytes) {
   }
 }
 
+bool SocketLink::has_more() {
+  return sent_ < sending_.size() || !queued_.empty() ||
+         (open_->tls != nullptr && open_->tls->has_output());
+}
+
+// What is to be sent, by whoever is writing.
+void SocketLink::seal(const Socket& socket) {
+  if (socket.tls != nullptr && !socket.tls->seal(&sending_)) {
+    shutdown(socket.fd, SHUT_RDWR);
+  }
+}
+
 void SocketLink::flush() {
   MutexLock lock(mutex_);
   end_left();
@@ -333,16 +352,20 @@ void SocketLink::flush() {
     return;
   }
   writing_ = true;
-  while (open_ != nullptr && !blocked_ && (sent_ < sending_.size() || !queued_.empty())) {
-    if (sent_ == sending_.size()) {
+  while (open_ != nullptr && !blocked_ && has_more()) {
+    const bool fresh = sent_ == sending_.size();
+    if (fresh) {
       clear(&sending_);
       sending_.swap(queued_);
       sent_ = 0;
     }
-    const int fd = open_->fd;  // whoever closes it waits for us
+    const Socket& socket = *open_;  // whoever closes it waits for us
     lock.unlock();
-    const ssize_t size =
-        ::send(fd, sending_.data() + sent_, sending_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (fresh) {
+      seal(socket);
+    }
+    const ssize_t size = ::send(socket.fd, sending_.data() + sent_, sending_.size() - sent_,
+                                MSG_NOSIGNAL | MSG_DONTWAIT);
     const int error = errno;
     lock.lock();
     if (size >= 0) {
@@ -370,7 +393,7 @@ bool SocketLink::is_open(const void* connection) {
 
 std::unique_ptr<SocketLink::Turn> SocketLink::begin_turn() {
   const MutexLock lock(mutex_);
-  if (open_ == nullptr || turn_taken_) {
+  if (open_ == nullptr || turn_taken_ || is_shaking(*open_)) {
     return nullptr;
   }
   turn_taken_ = true;

@@ -1,30 +1,32 @@
 // A Link over TCP or a unix socket. The loop thread connects and tears down; any thread queues
 // bytes in the client's monitor and flushes them outside it: whoever finds nobody writing writes
 // for all. The loop thread reads, too, unless a thread that waits for a reply does so itself, which
-// spares an exchange one of its three changes of thread.
+// spares an exchange one of its three changes of thread. Where the endpoint speaks TLS, whoever
+// writes seals and whoever reads opens.
 #pragma once
 
 #include <pthread.h>
 #include <uv.h>
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/config.h"
+#include "base/endpoint.h"
 #include "base/mutex.h"
+#include "net/connector.h"
 #include "net/link.h"
 #include "net/loop.h"
-#include "net/resolver.h"
 
 namespace belay {
 
 class SocketLink final : public Link {
  public:
-  // `server` outlives it.
-  SocketLink(Loop& loop, const ServerAddress& server, LinkEvents& events);
+  // `config` says how to speak TLS, where the endpoint does; it outlives the link.
+  SocketLink(Loop& loop, Endpoint endpoint, const Config& config, LinkEvents& events);
   ~SocketLink() override;
   SocketLink(const SocketLink&) = delete;
   SocketLink& operator=(const SocketLink&) = delete;
@@ -32,6 +34,8 @@ class SocketLink final : public Link {
   void open() override;
   void send(std::string_view bytes) override;
   void close() override;
+  std::string attempt() override;
+  Micros patience(Micros most) override;
 
   // Writes what is queued, unless another thread is at it; takes a turn back. Any thread; never
   // blocks.
@@ -49,32 +53,46 @@ class SocketLink final : public Link {
  private:
   struct Socket;
   struct Watch;
-  struct LookUp;
 
-  void begin();
-  void connect_next();
-  bool connect_to(const SocketAddress& address);
-  void on_resolved(std::vector<SocketAddress> addresses, const std::string& why);
+  void on_connected(int fd, const std::string& why);
+  // What loop and link need of a connection; null, and errno says why, where that cannot be had.
+  std::shared_ptr<Socket> watch(int fd);
   void on_ready();
-  void finish_connect();
   void read_some();
   // Reads once and tells of it. Returns how many bytes, or minus an errno.
   ssize_t read_from(const Socket& socket);
-  void fail(const std::string& what);
+  void open_sealed(const Socket& socket, std::string_view bytes) REQUIRES(reading_);
+  void fail(const Status& why);
+
+  void fail(const std::string& what) { fail(Status(BELAY_UNAVAILABLE, what)); }
+
+  void fail(const Socket& socket, const std::string& what);
+  void begin_probe(Socket* socket);
+  void hear_probe(const Socket& socket, char first);
+  void end_probe(const Socket& socket);
+  // Nothing but the handshake may be read, by the loop's thread.
+  static bool is_shaking(const Socket& socket);
+  bool has_more() REQUIRES(mutex_);
+  void seal(const Socket& socket);
   void end_turn(const Socket& socket);
+  void doubt(const Socket* socket);
   void end_watch();
   void end_left() REQUIRES(mutex_);
   void watch_for(const Socket& socket) REQUIRES(mutex_);
 
   Loop& loop_;
-  const ServerAddress& server_;
+  const Config& config_;
   LinkEvents& events_;
-  std::vector<SocketAddress> addresses_;
-  std::size_t next_address_ = 0;
-  bool connecting_ = false;
-  Watch* watch_ = nullptr;  // owned until its close callback frees it
+  Connector connector_;
   bool opening_ = false;
-  std::shared_ptr<LookUp> look_up_;  // shared with the look-up's thread, which nobody can stop
+  // The server said nothing on the last connection, nor ever before, as where only one side speaks
+  // TLS: the next one asks in the other way, and carries nothing of ours. Who has heard of the
+  // server does not ask, as a plain one leaves that without an answer, which costs time.
+  bool probes_ = false;
+  std::atomic<bool> heard_{false};  // not by a probe
+  // With the first connection that asks for TLS: a plain server leaves it without an answer.
+  bool hurries_ = endpoint().tls;
+  Watch* watch_ = nullptr;  // owned until its close callback frees it
 
   // Held until what was read has been told; taken before the monitor and mutex_.
   Mutex reading_;

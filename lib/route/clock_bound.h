@@ -13,9 +13,9 @@ class ClockBound {
  public:
   // A reply's server time. The reply was produced after the command was sent, so the server's clock
   // was at most `server - sent` ahead.
-  void sample(Micros server, Micros sent, Micros received) {
+  void sample(ServerTime server, Micros sent, Micros received) {
     notice(server, received);
-    const Micros fresh = server - sent;
+    const Micros fresh = server.since_1970 - sent;
     if (!known(received) || fresh < bound(received)) {
       bound_ = fresh;
       at_ = received;
@@ -27,8 +27,8 @@ class ClockBound {
 
   // Any server time seen, also in a pushed message, which gives no upper bound but may show that
   // the clock has jumped.
-  void notice(Micros server, Micros received) {
-    if (known(received) && server - received > bound(received)) {
+  void notice(ServerTime server, Micros received) {
+    if (known(received) && server.since_1970 - received > bound(received)) {
       has_bound_ = false;
     }
   }
@@ -40,9 +40,19 @@ class ClockBound {
   // Clocks may drift apart by 0.5 % meanwhile.
   [[nodiscard]] Micros bound(Micros now) const { return bound_ + (now - at_) / kDriftDivisor; }
 
+  // The latest that the server's clock may show at that time of ours.
+  [[nodiscard]] ServerTime latest_at(Micros local, Micros now) const {
+    return {local + bound(now)};
+  }
+
+  // Until when by our clock the server's has certainly not reached that moment.
+  [[nodiscard]] Micros not_before(ServerTime server, Micros now) const {
+    return server.since_1970 - bound(now);
+  }
+
   // When the server's clock is certainly past `server`, a time that was made with the bound: unless
   // it is set back. The reply was on its way for a while, and the server's clock may be slow.
-  [[nodiscard]] Micros passed_by(Micros server) const {
+  [[nodiscard]] Micros passed_by(ServerTime server) const {
     return at_ + (server - read_) + (server - read_) / kDriftDivisor + 1;
   }
 
@@ -53,7 +63,7 @@ class ClockBound {
   bool has_bound_ = false;
   Micros bound_ = 0;
   Micros at_ = 0;           // when bound_ was learnt
-  Micros read_ = 0;         // from which time of the server
+  ServerTime read_;         // from which time of the server
   Micros last_sample_ = 0;  // when any reply came
 };
 

@@ -19,7 +19,7 @@ constexpr std::array<Known, 19> kKnown{{
     {"BUSY", {Remedy::kWait, BELAY_UNAVAILABLE}},
     {"TRYAGAIN", {Remedy::kWait, BELAY_UNAVAILABLE}},
     {"CLUSTERDOWN", {Remedy::kWait, BELAY_UNAVAILABLE}},
-    {"MASTERDOWN", {Remedy::kWait, BELAY_UNAVAILABLE}},
+    {"MASTERDOWN", {Remedy::kReconnect, BELAY_UNAVAILABLE}},
     {"NOREPLICAS", {Remedy::kWait, BELAY_UNAVAILABLE}},
     {"READONLY", {Remedy::kReconnect, BELAY_UNAVAILABLE}},
     {"NOAUTH", {Remedy::kGiveUp, BELAY_AUTH_FAILED}},
@@ -43,6 +43,11 @@ ServerError classify_error(std::string_view error) {
       error.starts_with("ERR The user executing the script can't")) {
     return {Remedy::kGiveUp, BELAY_NOT_PERMITTED};
   }
+  // How Redis 6.2 words it inside a script that it has become a replica.
+  if (error.starts_with("ERR Error running script") &&
+      error.find(": -READONLY ") != std::string_view::npos) {
+    return {Remedy::kReconnect, BELAY_UNAVAILABLE};
+  }
   const std::string_view code = error.substr(0, error.find(' '));
   for (const Known& known : kKnown) {
     if (code == known.code) {
@@ -50,6 +55,14 @@ ServerError classify_error(std::string_view error) {
     }
   }
   return {Remedy::kGiveUp, BELAY_SERVER_ERROR};
+}
+
+std::string explained(std::string_view words, std::string_view user) {
+  const std::int32_t status = classify_error(words).status;
+  if (status != BELAY_AUTH_FAILED && status != BELAY_NOT_PERMITTED) {
+    return std::string(words);
+  }
+  return std::string(words) + " (user '" + std::string(user.empty() ? "default" : user) + "')";
 }
 
 std::string_view error_words(Reply reply) {

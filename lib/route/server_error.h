@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "net/resp.h"
@@ -11,7 +12,7 @@ namespace belay {
 enum class Remedy : std::uint8_t {
   kAskAgain,   // nothing happened; the same command may go out at once
   kWait,       // nothing happened; it may pass by itself
-  kReconnect,  // this connection is of no use any more
+  kReconnect,  // it is a replica by now: this connection is of no use any more
   kGiveUp      // somebody has to change something
 };
 
@@ -21,6 +22,9 @@ struct ServerError {
 };
 
 ServerError classify_error(std::string_view error);
+
+// An error's words, and where they are about a user, of whom; "": the default user.
+std::string explained(std::string_view words, std::string_view user);
 
 // The words of an error reply; of any other, which then is not what the script gives, that it is
 // not.

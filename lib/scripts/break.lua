@@ -9,6 +9,9 @@
 --          (with a fence that there is not), 2 to part more; then who, end (text) and MEMBER of each member that was parted };
 --        or, packed: 4 (late), server time
 -- Messages: broken to who held it, grant and next to waiters; passed to those of a latch.
+-- with: calls layout record fences messages holder queue members serve
+-- with: latch latch_waiters
+
 check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 24)
 local fence, highest, not_after = struct.unpack('<ddd', ARGV[1])
 local inbox, info = ARGV[2], ARGV[3]
@@ -29,7 +32,7 @@ local function break_latch()
   end
   local waiters = first_waiters(KEYS)
   if latch then
-    redis.call('PEXPIRE', KEYS[1], SWEEP_MS)
+    redis.call('PEXPIRE', KEYS[1], @SWEEP_MS@)
     redis.call('SETRANGE', KEYS[1], ENDS_OFFSET, struct.pack('<d', 1))
   end
   local more = tell_waiters(KEYS, waiters, inbox, ts, latch and latch.generation or 0, GONE)
@@ -66,7 +69,7 @@ local function part_members()
   if whole and fence ~= 0 and fence ~= hand.joint.fence then
     return false
   end
-  local all = redis.call('ZRANGE', KEYS[5], 0, whole and SKIPS - 1 or -1, 'WITHSCORES')
+  local all = redis.call('ZRANGE', KEYS[5], 0, whole and @SKIPS@ - 1 or -1, 'WITHSCORES')
   for index = 1, #all, 2 do
     local who = all[index]
     local member = hand.members.find(who)
@@ -87,7 +90,7 @@ if record and is_joint(record) then
   hand.joint = hand.members.sweep(hand.joint)
   reply[2] = #parted > 0 and record or ''
 elseif record and kept_until(record) >= ts then
-  local first, _, last = struct.unpack('<ddd', record, 34)
+  local first, _, last = struct.unpack('<ddd', record, FENCE_OFFSET + 1)
   if fence ~= 0 and (fence < first or fence > last) then
     return reply
   end

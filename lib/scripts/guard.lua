@@ -10,6 +10,8 @@
 -- answers its own error, and its fence is not remembered, as nothing was written under it: every error changes nothing. So does
 -- that of a user who may not keep the fence.
 -- Not safe to repeat where the command is not: who has lost the reply must not ask again.
+-- with: calls fences
+
 local WRITTEN, STALE = 1, 2
 
 -- Commands that write the key that is their first argument, and touch no other.
@@ -24,7 +26,7 @@ local ALONE = { del = true, unlink = true }
 check_call(#KEYS >= 2 and #ARGV >= 2 and #ARGV[1] == 16)
 local fence, not_after = struct.unpack('<dd', ARGV[1])
 local packed, name = ARGV[1]:sub(1, 8), ARGV[2]:lower()
-check_call(sound(fence) and fence > 0 and fence <= MOST_FENCE and sound(not_after))
+check_call(sound(fence) and fence > 0 and fence <= @MOST_FENCE@ and sound(not_after))
 if not name:find('^%l+$') or not WRITES:find('%s' .. name .. '%s') or (ALONE[name] and #ARGV > 2) then
   return redis.error_reply('BELAYCOMMAND this is no command that writes one key and touches no other')
 end
@@ -33,9 +35,16 @@ local ts = now()
 if ts > not_after then
   return struct.pack('<Bd', LATE, ts)
 end
+-- Redis 7.0 does not say which command the user may not run.
+local function failed(reply, command)
+  local denied = reply.err:find("can't run this command", 1, true) or reply.err:find("permissions to run the '", 1, true)
+  return denied and redis.error_reply('NOPERM no permission to run ' .. command:upper()) or reply
+end
+
 local stored = redis.pcall('GET', KEYS[2])
 if type(stored) == 'table' then
-  return redis.error_reply('BELAYTYPE key ' .. KEYS[2] .. ' does not hold a fence')
+  local other = stored.err:find('WRONGTYPE', 1, true)
+  return other and redis.error_reply('BELAYTYPE key ' .. KEYS[2] .. ' does not hold a fence') or failed(stored, 'GET')
 end
 local newest = stored and fence_in(KEYS[2], stored) or 0
 if fence < newest then
@@ -47,13 +56,13 @@ end
 if fence > newest then
   local tried = redis.pcall('SET', KEYS[2], stored or packed, 'XX', 'KEEPTTL')
   if type(tried) == 'table' and tried.err and not tried.err:find('OOM', 1, true) then
-    return tried
+    return failed(tried, 'SET')
   end
 end
 
 local reply = redis.pcall(name, KEYS[1], unpack(ARGV, 3))
 if type(reply) == 'table' and reply.err then
-  return reply
+  return failed(reply, name)
 end
 if fence > newest then
   redis.call('SET', KEYS[2], packed)

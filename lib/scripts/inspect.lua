@@ -6,6 +6,8 @@
 --          who, ticket (text), entry without the time and the secret or "" of each in order; then who, end (text), MEMBER or ""
 --          of each member }
 --        A latch has waiters but no members, and no record once its time to live has ended.
+-- with: calls layout record latch
+
 local most = tonumber(ARGV[1] or '')
 check_call(#KEYS >= 5 and most and sound(most))
 local record = redis.call('GET', KEYS[1])

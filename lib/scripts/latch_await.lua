@@ -10,7 +10,9 @@
 --   4 late      5 stale (this client's newer claim waits)
 --   7 passed    generation: it has been opened
 --   8 missing   there is no latch, or that generation is not known to have been opened
-local QUEUED, BUSY, STALE, PASSES, MISSING = 2, 3, 5, 7, 8
+-- with: calls layout messages latch latch_waiters
+
+local QUEUED, BUSY, STALE, PASSES, MISSING = @QUEUED@, @BUSY@, @STALE@, @PASSES@, @MISSING@
 
 check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 75)
 local claim, generation, not_after, ticket, queue = struct.unpack('<c30dddB', ARGV[1])
@@ -52,8 +54,8 @@ end
 
 -- PEXPIRE is allowed when memory is full, and a script that has written may go on writing: who waits already may poll then.
 local function keep_queue()
-  redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
-  redis.call('PEXPIRE', KEYS[4], QUEUE_MS)
+  redis.call('PEXPIRE', KEYS[3], @QUEUE_MS@)
+  redis.call('PEXPIRE', KEYS[4], @QUEUE_MS@)
 end
 
 local place = redis.call('ZSCORE', KEYS[3], client)

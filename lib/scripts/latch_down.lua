@@ -10,6 +10,8 @@
 --   3 more (open; call again at once: waiters are still to be told): generation, 0
 --   4 late
 -- Messages: passed to waiters, where it is open.
+-- with: calls layout messages latch latch_requests latch_waiters
+
 local COUNTED, MISSING, MORE = 1, 2, 3
 
 check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 54)

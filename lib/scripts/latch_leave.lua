@@ -3,7 +3,9 @@
 -- KEYS  record, fence, queue, waiters, seen
 -- ARGV  1 claim (30 bytes)
 -- Reply, packed: 2 (as leave says it: there was nothing to own), server time
-local NOT_OURS = 2
+-- with: calls layout messages latch latch_waiters
+
+local NOT_OURS = @NOT_OURS@
 
 check_call(#KEYS >= 5 and #ARGV == 1 and #ARGV[1] == CLAIM_SIZE)
 local client, epoch = ARGV[1]:sub(1, CLIENT_SIZE), epoch_of(ARGV[1]:sub(CLIENT_SIZE + 1))

@@ -12,6 +12,8 @@
 --   4 late
 --   8 missing (this request has set it before, and it is gone): 0, 0
 -- Messages: passed to waiters of the generation before, where who opened it has not told them or its time to live has ended.
+-- with: calls layout fences messages latch latch_requests latch_waiters
+
 local SET, IN_USE, MORE, MISSING = 1, 2, 3, 8
 
 check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 70)
@@ -46,7 +48,7 @@ redis.call('SET', KEYS[2], struct.pack('<d', generation))
 local record = struct.pack(LATCH_HEADER, VERSION, LATCH, 0, count, generation, latch and latch.opened_since or generation,
   life > 0 and ts + life or 0, request) .. info
 if life > 0 then
-  redis.call('SET', KEYS[1], record, 'PX', math.ceil(life / 1000) + SWEEP_MS)
+  redis.call('SET', KEYS[1], record, 'PX', math.ceil(life / 1000) + @SWEEP_MS@)
 else
   redis.call('SET', KEYS[1], record)
 end

@@ -12,14 +12,15 @@
 --   comes first (0 = none). Whoever parts need not: it leaves once more instead, as soon as it ends, and several waiters are
 --   told to look
 -- Messages: grant and next to waiters, settled to who had handed it on.
-local OK, NOT_OURS, MORE = 1, 2, 3
-local MOST = 256
+-- with: calls layout record fences messages holder queue members serve
+
+local OK, NOT_OURS, MORE = @LEFT@, @NOT_OURS@, @LEFT_MORE@
 local ROW, ROW_SIZE, COLUMNS = '<c30dB', 39, 3
 
 check_call(#ARGV == 2 and #ARGV[1] > 1 and #ARGV[1] % ROW_SIZE == 1)
 local request, inbox = ARGV[1], ARGV[2]
 local count, kind = (#request - 1) / ROW_SIZE, request:byte()
-check_call(count <= MOST and #KEYS >= count * 5 and is_kind(kind))
+check_call(count <= @MOST_NAMES@ and #KEYS >= count * 5 and is_kind(kind))
 local rows = { struct.unpack(ROW:rep(count), request, 2) }
 local ts = now()
 
@@ -88,7 +89,8 @@ local function leave(name)
   local epoch = epoch_of(name.claim:sub(23))
   local who = kind == SEMAPHORE and name.claim or name.claim:sub(1, 22)
   local joint, key = name.joint, KEYS[at + 1]
-  local hand = { from = not name.parting and name.claim or nil, highest = above[key], lookers = name.parting and LOOKERS or nil }
+  local hand = { from = not name.parting and name.claim or nil, highest = above[key],
+    lookers = name.parting and @LOOKERS@ or nil }
   local entry = entry_of(KEYS[at + 3], who)
   local waited, was_head = false, false
   if entry and epoch_of(entry) <= epoch then

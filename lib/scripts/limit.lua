@@ -8,7 +8,9 @@
 --   4 late
 --   8 missing (looked for a limit that is not set)
 -- Messages: grant and next to waiters.
-local OK, MORE, MISSING = 1, 6, 8
+-- with: calls layout record fences messages holder queue members serve
+
+local OK, MORE, MISSING = 1, @MORE@, @MISSING@
 
 check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 24)
 local limit, highest, not_after = struct.unpack('<ddd', ARGV[1])

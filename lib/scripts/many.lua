@@ -12,15 +12,16 @@
 --   4 late      5 stale (of one of them, this client's newer claim stands, or this one was lost and left)
 --   6 more (call again at once)
 -- Messages: settled to who handed on what is told again; where the queue of a free name was found: grant and next to waiters.
-local GRANTED, BUSY, STALE, MORE = 1, 3, 5, 6
-local MOST = 256
+-- with: calls layout record fences messages holder queue members serve
+
+local GRANTED, BUSY, STALE, MORE = @GRANTED@, @BUSY@, @STALE@, @MORE@
 local HEAD, HEAD_SIZE = '<c22dd', 38
 local ROW, ROW_SIZE, COLUMNS = '<dddH', 26, 4
 
 local inbox, info, request = unpack(ARGV)
 check_call(#ARGV >= 3 and #request > HEAD_SIZE and (#request - HEAD_SIZE) % ROW_SIZE == 0)
 local count = (#request - HEAD_SIZE) / ROW_SIZE
-check_call(count <= MOST and #KEYS >= count * 5 and (#ARGV == 3 or #ARGV - 3 == count))
+check_call(count <= @MOST_NAMES@ and #KEYS >= count * 5 and (#ARGV == 3 or #ARGV - 3 == count))
 local client, not_after, lease = struct.unpack(HEAD, request)
 check_call(client:byte() ~= 0 and sound(not_after) and sound(lease))
 local ts = now()

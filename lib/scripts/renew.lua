@@ -10,7 +10,9 @@
 --   1 ok   2 not ours   3 the record cannot be read (another kind or version)
 -- or for all at once, packed: 4 late, server time
 -- Messages: next to the first waiter; settled to who handed it on; grant where a lapsed record was found.
-local OK, NOT_OURS, UNREADABLE = 1, 2, 3
+-- with: calls layout record fences messages holder queue members serve
+
+local OK, NOT_OURS, UNREADABLE = @RENEWED@, @NOT_OURS@, @UNREADABLE@
 
 check_call(#ARGV >= 2 and #KEYS >= (#ARGV - 2) * 5 and #ARGV[2] == 16)
 local inbox = ARGV[1]
@@ -19,7 +21,7 @@ check_call(sound(highest))
 local ts = now()
 
 local function reserve(at, last)
-  if last > LAST_FOLLOWED then
+  if last > @LAST_FOLLOWED@ then
     refuse_fence(KEYS[at + 1])
   end
   if stored_fence(KEYS, at) < last then
@@ -60,7 +62,7 @@ local function downgrade(at, record, claim, until_, holds, local_waiters, fence,
   local last = struct.unpack('<d', record, LAST_OFFSET + 1)
   local hand = { members = members(KEYS, at, ts) }
   check_types(KEYS, at)
-  reserve(at, last)
+  reserve(at, math.max(last, fence))
   hand.joint = hand.members.begin(fence, group, 0)
   hand.members.join(hand.joint, claim:sub(1, 22), { epoch = epoch_of(claim:sub(23)), expires = until_,
     delay = kept_until(record) - expires(record), permits = 1, holds = holds, local_waiters = local_waiters }, 0,
@@ -117,7 +119,7 @@ for index = 3, #ARGV do
   local request = ARGV[index]
   check_call((#request == 53 or #request > 61) and sound((struct.unpack('<d', request, 31))) and is_kind(request:byte(53)))
   local fence_of_group = #request > 53 and struct.unpack('<d', request, 54) or 0
-  check_call(sound(fence_of_group) and fence_of_group <= MOST_FENCE)
+  check_call(sound(fence_of_group) and fence_of_group <= @MOST_FENCE@)
 end
 if ts > not_after then
   return struct.pack('<Bd', LATE, ts)

@@ -1,10 +1,17 @@
--- Put in front of each verb that takes, sets or breaks something. Where the call's mark ends with `?`, it checks first that the
--- user may run every command that the verb may need (RIGHTS). A verb that misses one later leaves behind what it has written.
-if (ARGV[#ARGV] or ''):sub(-1) == '?' then
-  -- Redis before 7.0 cannot be asked. There each command is tried on the first key, with so many more arguments that it fails
-  -- or changes nothing. DEL is tried on an absent key; where there is none, it is not tried.
+-- Put in front of each verb that takes, sets or breaks something. Where `?` and the caller's inbox follow the call's mark, it
+-- checks first that the user may run every command that the verb may need (RIGHTS). A verb that misses one later leaves behind
+-- what it has written.
+local mark = ARGV[#ARGV] or ''
+if mark:sub(@MARK_SIZE@ + 1, @MARK_SIZE@ + 1) == '?' then
+  local inbox = mark:sub(@MARK_SIZE@ + 2)
+  -- So many arguments after the first key: newer Redis (8.6.2, say) refuses to be asked about a command with too few or too many.
   local counts = { time = -1, pexpire = 1, hget = 1, hdel = 1, zscore = 1, zrank = 1, zrem = 1, publish = 1, setrange = 2,
     zadd = 2, zrange = 2, zrevrange = 2, zremrangebyscore = 2, mset = 2, set = 3, hset = 3 }
+  local function arguments(right, key)
+    return unpack({ key, mark, key, mark }, 1, 1 + (counts[right] or 0))
+  end
+  -- Redis before 7.0 cannot be asked. There each command is tried; with these arguments it fails or changes nothing. DEL is tried
+  -- on an absent key; where there is none, it is not tried.
   local function is_allowed_before_7(right)
     local key = KEYS[1]
     if right == 'del' then
@@ -13,14 +20,13 @@ if (ARGV[#ARGV] or ''):sub(-1) == '?' then
         key = redis.pcall('EXISTS', declared) == 0 and declared or key
       end
     end
-    local mark = ARGV[#ARGV]
-    local tried = key and redis.pcall(right, unpack({ key, mark, mark, mark }, 1, 1 + (counts[right] or 0)))
+    local tried = key and redis.pcall(right, arguments(right, key))
     return type(tried) ~= 'table' or not tried.err or not tried.err:find("can't run this command", 1, true)
   end
   for right in ([[RIGHTS]]):gmatch('%l+') do
     local allowed
     if redis.acl_check_cmd then
-      allowed = redis.acl_check_cmd(right, unpack(KEYS, 1, right == 'publish' and 0 or 1))
+      allowed = redis.acl_check_cmd(right, arguments(right, right == 'publish' and inbox or KEYS[1]))
     else
       allowed = is_allowed_before_7(right)
     end

@@ -8,12 +8,13 @@
 --   1 granted   for each name in turn: fence, end of its range, 0
 --   3 busy      remaining lease us of the first name that another client has
 --   4 late   6 more (nothing was done: call many)
-local GRANTED, BUSY, MORE = 1, 3, 6
-local MOST = 256
+-- with: calls layout
+
+local GRANTED, BUSY, MORE = @GRANTED@, @BUSY@, @MORE@
 local HEAD, HEAD_SIZE, EPOCH_SIZE = '<c22dddd', 54, 8
 
 local info, request = unpack(ARGV)
-check_call(#ARGV == 2 and #KEYS > 0 and #KEYS % 3 == 0 and #KEYS <= MOST * 3)
+check_call(#ARGV == 2 and #KEYS > 0 and #KEYS % 3 == 0 and #KEYS <= @MOST_NAMES@ * 3)
 local count = #KEYS / 3
 check_call(#request == HEAD_SIZE + count * EPOCH_SIZE)
 local client, not_after, lease, delay, seen = struct.unpack(HEAD, request)
@@ -43,13 +44,13 @@ local function are_behind(fences)
 end
 
 if redis.call('EXISTS', unpack(KEYS, 1, 2 * count)) == 0 and are_behind(redis.call('MGET', unpack(KEYS, 2 * count + 1))) then
-  local begin, stands = string.char(VERSION, LOCK, 0) .. client, tostring(math.ceil((lease + delay) / 1000) + SWEEP_MS)
+  local begin, stands = string.char(VERSION, LOCK, 0) .. client, tostring(math.ceil((lease + delay) / 1000) + @SWEEP_MS@)
   local replies, fences, last = { struct.pack('<Bd', GRANTED, ts) }, {}, {} -- names of one slot share its fence
   local from, fence, reply, rest, packed = HEAD_SIZE + 1, nil, nil, nil, nil
   for index = 1, count do
     local key = KEYS[2 * count + index]
     local its_fence = last[key] and last[key] + 1 or ts
-    local its_last = its_fence + RANGE
+    local its_last = its_fence + @RANGE@
     if its_fence ~= fence then
       fence, packed, reply = its_fence, struct.pack('<d', its_last), struct.pack('<ddB', its_fence, its_last, 0)
       rest = struct.pack(AFTER_CLAIM, fence, ts, its_last, ts + lease, 1, 0, NOBODY, delay) .. info
@@ -63,7 +64,7 @@ if redis.call('EXISTS', unpack(KEYS, 1, 2 * count)) == 0 and are_behind(redis.ca
   return table.concat(replies)
 end
 
--- Rarely
+-- with: record
 
 -- Where all that stands are locks that others have alone, many would say no more.
 local remaining

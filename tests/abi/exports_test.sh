@@ -40,6 +40,8 @@ same "the SONAME does not end in BELAY_ABI" \
   "$(sed -n 's/.*(SONAME).*\[\(.*\)\]$/\1/p' <<<"$dynamic")"
 same "the library may be unloaded (-z nodelete is missing)" "NODELETE" \
   "$(grep -o -m1 '\bNODELETE\b' <<<"$dynamic" || echo missing)"
+same "the library is bound lazily, which may leave a password on the stack (-z now is missing)" "NOW" \
+  "$(grep -o -m1 '\bNOW\b' <<<"$dynamic" || echo missing)"
 same "the library has text relocations" "none" "$(grep TEXTREL <<<"$dynamic" || echo none)"
 same "the library wants an executable stack" "RW" \
   "$(LC_ALL=C readelf -l -W "$library" | awk '$1 == "GNU_STACK" { print $7 }')"

@@ -21,6 +21,12 @@ int32_t belay_options_set_watchdog_lease_ms(belay_options* options, int64_t leas
 int32_t belay_options_set_request_timeout_ms(belay_options* options, int64_t timeout_ms);
 int32_t belay_options_set_max_hold_ms(belay_options* options, int64_t max_hold_ms);
 int32_t belay_options_set_max_pending(belay_options* options, int64_t count);
+int32_t belay_options_set_tls_ca_file(belay_options* options, const char* path);
+int32_t belay_options_set_tls_ca_dir(belay_options* options, const char* path);
+int32_t belay_options_set_tls_cert_file(belay_options* options, const char* path);
+int32_t belay_options_set_tls_key_file(belay_options* options, const char* path);
+int32_t belay_options_set_tls_server_name(belay_options* options, const char* name);
+int32_t belay_options_set_tls_min_version(belay_options* options, const char* version);
 int32_t belay_options_set_log_level(belay_options* options, int32_t level);
 int32_t belay_options_set(belay_options* options, const char* name, const char* value);
 const char* belay_option_name(int32_t index);

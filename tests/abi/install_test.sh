@@ -4,11 +4,11 @@
 set -euo pipefail
 source=$1
 build=$2
-here=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$here"' EXIT
-redis-server --port 0 --unixsocket "$here/redis.sock" --save '' --dir "$here" >"$here/redis.log" 2>&1 &
-until redis-cli -s "$here/redis.sock" ping >/dev/null 2>&1; do sleep 0.05; done
-export BELAY_URL="unix://$here/redis.sock"
+# Server and folder end with this script.
+coproc "$source/tests/support/launch_server.py" redis-server
+read -r _ _ socket <&"${COPROC[0]}"
+here=${socket%/*}
+export BELAY_URL="unix://$socket"
 
 cmake --install "$build" --prefix "$here/first" >/dev/null
 mv "$here/first" "$here/moved"

@@ -149,8 +149,8 @@ struct Cost {
 };
 
 Cost measure(const std::string& program, const Fault& fault, std::int64_t count) {
-  const std::unique_ptr<Server> server = Server::start(program);
-  Holder holder(server->url(), count);
+  Server server(program);
+  Holder holder(server.url(), count);
   std::atomic<bool> ended{false};
   Cost cost;
   std::thread caller([&] {
@@ -163,7 +163,7 @@ Cost measure(const std::string& program, const Fault& fault, std::int64_t count)
   });
   holder.await_checks(now_ns());  // its first renewal, from which on it is watched
   const std::int64_t start = now_ns();
-  fault.strike(*server);
+  fault.strike(server);
   if (fault.loses) {
     holder.await_losses();
   } else {

@@ -2,7 +2,6 @@
 // 64 threads, 64 submissions in flight from one thread, and 16 names in one hold.
 #include <array>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -275,12 +274,8 @@ void run_names16(const Plan& plan, Report& report) {
                           {"ping", [&floor](double seconds) {
                              return run_alone(seconds, [&floor] { floor.ping(); });
                            }}};
-  std::optional<Peer> peer;
-  if (!plan.peer.empty()) {
-    peer.emplace(plan.peer, plan.server.port());
-    sides.push_back(
-        {"peer", [&peer](double seconds) { return peer->run(seconds); }, peer->process()});
-  }
+  const Peers peers(plan, "names16");
+  peers.add_to(&sides);
   const std::vector<Measured> measured = compare(plan, sides);
   report.sides(measured, "hold");
   const Ratio to_one = latency_ratio(measured, "sixteen", "one");
@@ -289,10 +284,10 @@ void run_names16(const Plan& plan, Report& report) {
   const Ratio to_ping = latency_ratio(measured, "sixteen", "ping");
   report.line("p50 to a PING: " + show(to_ping));
   report.at_most("p50, times a PING", "<= 10.00", 10, to_ping.known, to_ping.median, 2);
-  if (peer) {
-    const Ratio to_ours = latency_ratio(measured, "peer", "sixteen");
-    report.line("p50 of the peer to ours: " + show(to_ours));
-    report.at_least("peer's p50, times ours", ">= 20.00", 20, to_ours.known, to_ours.median, 2);
+  const Ratio redisson = latency_ratio(measured, "redisson", "sixteen");
+  if (redisson.known) {
+    report.line("p50 of Redisson's MultiLock to ours: " + show(redisson));
+    report.at_least("Redisson's p50, times ours", ">= 20.00", 20, true, redisson.median, 2);
   }
 }
 

@@ -24,5 +24,12 @@ void run_readers16(const Plan& plan, Report& report);
 void run_scale(const Plan& plan, Report& report);
 // block_server.cpp
 void run_server(const Plan& plan, Report& report);
+// block_tls.cpp
+void run_tls(const Plan& plan, Report& report);
+// block_peers.cpp
+void run_peers_pair(const Plan& plan, Report& report);
+void run_peers_shared16(const Plan& plan, Report& report);
+void run_peers_handoff(const Plan& plan, Report& report);
+void run_peers_waiters10000(const Plan& plan, Report& report);
 
 }  // namespace belay::bench

@@ -20,25 +20,38 @@ using belay::bench::Server;
 
 constexpr const char* kUsage =
     "usage: belay_bench [--quick] [--rounds N] [--slice-ms N] [--server PROGRAM] [--side NAME] "
-    "[--peer COMMAND] [block...]\n"
+    "[--peer NAME=COMMAND]... [block...]\n"
     "blocks: pair threads64 flight64 names16 handoff commands local16 reentry kinds readers16 "
-    "server scale "
-    "(default: all but scale, which takes minutes)\n"
+    "server tls scale "
+    "peers_pair peers_shared16 peers_handoff peers_waiters10000 "
+    "(default: all but scale, which takes minutes, and peers_; with --peer those and names16)\n"
     "--side runs one side only, for profilers\n"
-    "--peer takes 16 names in one hold beside names16; tools/bench_redisson.sh has one\n";
+    "--peer measures another program beside Belay, in the blocks of peers and in names16\n";
 
 struct Block {
   const char* name;
   void (*run)(const Plan&, Report&);
 };
 
-constexpr Block kBlocks[] = {
-    {"pair", belay::bench::run_pair},         {"threads64", belay::bench::run_threads64},
-    {"flight64", belay::bench::run_flight64}, {"names16", belay::bench::run_names16},
-    {"handoff", belay::bench::run_handoff},   {"commands", belay::bench::run_commands},
-    {"local16", belay::bench::run_local16},   {"reentry", belay::bench::run_reentry},
-    {"kinds", belay::bench::run_kinds},       {"readers16", belay::bench::run_readers16},
-    {"server", belay::bench::run_server},     {"scale", belay::bench::run_scale}};
+constexpr Block kBlocks[] = {{"pair", belay::bench::run_pair},
+                             {"threads64", belay::bench::run_threads64},
+                             {"flight64", belay::bench::run_flight64},
+                             {"names16", belay::bench::run_names16},
+                             {"handoff", belay::bench::run_handoff},
+                             {"commands", belay::bench::run_commands},
+                             {"local16", belay::bench::run_local16},
+                             {"reentry", belay::bench::run_reentry},
+                             {"kinds", belay::bench::run_kinds},
+                             {"readers16", belay::bench::run_readers16},
+                             {"server", belay::bench::run_server},
+#ifdef BELAY_TLS
+                             {"tls", belay::bench::run_tls},
+#endif
+                             {"scale", belay::bench::run_scale},
+                             {"peers_pair", belay::bench::run_peers_pair},
+                             {"peers_shared16", belay::bench::run_peers_shared16},
+                             {"peers_handoff", belay::bench::run_peers_handoff},
+                             {"peers_waiters10000", belay::bench::run_peers_waiters10000}};
 
 struct Arguments {
   bool quick = false;
@@ -46,7 +59,7 @@ struct Arguments {
   int slice_ms = 0;
   std::string server = "redis-server";
   std::string side;
-  std::string peer;
+  std::vector<belay::bench::Program> peers;
   std::vector<std::string> blocks;
 };
 
@@ -61,6 +74,14 @@ int positive(const char* text, const char* option) {
     refuse(std::string(option) + " needs a number from 1 on, not '" + text + "'");
   }
   return static_cast<int>(number);
+}
+
+belay::bench::Program program(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos) {
+    refuse("--peer needs NAME=COMMAND, not '" + text + "'");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
 bool is_block(const std::string& name) {
@@ -93,7 +114,7 @@ Arguments parse(int argc, char** argv) {
     } else if (option == "--side") {
       arguments.side = value();
     } else if (option == "--peer") {
-      arguments.peer = value();
+      arguments.peers.push_back(program(value()));
     } else if (option == "--help") {
       std::fputs(kUsage, stdout);
       std::exit(0);
@@ -108,7 +129,9 @@ Arguments parse(int argc, char** argv) {
 
 bool wanted(const Arguments& arguments, const char* block) {
   if (arguments.blocks.empty()) {
-    return std::string(block) != "scale";
+    const std::string name = block;
+    const bool of_peers = name.starts_with("peers_");
+    return arguments.peers.empty() ? name != "scale" && !of_peers : name == "names16" || of_peers;
   }
   for (const std::string& name : arguments.blocks) {
     if (name == block) {
@@ -124,10 +147,10 @@ int main(int argc, char** argv) {
   const Arguments arguments = parse(argc, argv);
   const int rounds = arguments.rounds > 0 ? arguments.rounds : arguments.quick ? 8 : 40;
   const int slice_ms = arguments.slice_ms > 0 ? arguments.slice_ms : arguments.quick ? 50 : 100;
-  const std::unique_ptr<Server> server = Server::start(arguments.server);
-  const Plan plan{*server, rounds, slice_ms / 1e3, arguments.quick, arguments.side, arguments.peer};
+  Server server(arguments.server);
+  const Plan plan{server, rounds, slice_ms / 1e3, arguments.quick, arguments.side, arguments.peers};
   std::printf("Belay %s on %s, loopback TCP; %d rounds of %d ms a side, in alternating order\n",
-              belay_version(), server->version().c_str(), rounds, slice_ms);
+              belay_version(), server.version().c_str(), rounds, slice_ms);
   Report report;
   for (const Block& block : kBlocks) {
     if (wanted(arguments, block.name)) {

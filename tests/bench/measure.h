@@ -43,6 +43,12 @@ struct Measured {
   std::int64_t server_cpu_ns = 0;
 };
 
+// Another program to measure Belay beside, see peer.h.
+struct Program {
+  std::string name;
+  std::string command;
+};
+
 // How to measure.
 struct Plan {
   Server& server;
@@ -50,7 +56,7 @@ struct Plan {
   double slice_s;
   bool quick;
   std::string only;  // the one side to run, for profilers; empty: all
-  std::string peer;  // a command, see peer.h; empty: none
+  std::vector<Program> peers;
 };
 
 std::vector<Measured> compare(const Plan& plan, const std::vector<Side>& sides);

@@ -324,7 +324,8 @@ func (c *checker) readReleased(event *Event, hold *Hold) {
 
 // ---- Checks
 
-// checkAnswers: whatever was asked was answered once, and every loss was told.
+// checkAnswers: whatever was asked was answered once, and every loss was told: of what the server had forgotten by the release at the
+// latest.
 func (c *checker) checkAnswers() {
 	for key, asked := range c.acquires {
 		if asked.returns == 0 && c.record.Ended[int(key[0])] {
@@ -332,7 +333,7 @@ func (c *checker) checkAnswers() {
 		}
 	}
 	for key, holds := range c.holds {
-		if hold := holds[0]; hold.ReleaseStatus == "LOST" && hold.Lost == 0 && c.record.Ended[key.worker] {
+		if hold := holds[0]; hold.ReleaseStatus == "LOST" && hold.Lost == 0 && !c.mayBeForgotten(holds) && c.record.Ended[key.worker] {
 			c.violation(hold.ReleaseCall, "%v: its release answered LOST, but no LOST was told", hold)
 		}
 	}
@@ -458,6 +459,18 @@ func (c *checker) checkLosses(holds []*Hold) {
 	}
 }
 
+// mayBeForgotten: the server has lost its data since it granted one of these, or what that one joined.
+func (c *checker) mayBeForgotten(holds []*Hold) bool {
+	for _, loss := range c.record.Losses {
+		for _, hold := range holds {
+			if hold.Fence <= loss.Behind+localFences && loss.From <= hold.ReleaseReturn {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (c *checker) applyLoss(hold *Hold, loss Loss) {
 	before := hold.Fence < loss.Before-localFences
 	// Granted locally since, or in that very moment: nothing can be said of it.
@@ -550,9 +563,22 @@ func (c *checker) checkWrites() {
 	}
 }
 
+// writerWasLost: its owner had the name alone, too, and lost that: who joined its tenure since has a newer fence.
+func (c *checker) writerWasLost(hold *Hold, before int64) bool {
+	for key, holds := range c.holds {
+		for _, other := range holds {
+			if key.worker == hold.Worker && other.Name == hold.Name && other.Owner == hold.Owner && other.Fence == hold.Fence && !hold.alone() &&
+				other.alone() && other.Lost != 0 && other.Lost < before {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (c *checker) checkRefused(asked, outcome *Event) {
 	for _, hold := range c.holds[holdKey{asked.Worker, asked.number("hold")}] {
-		if hold.Name == asked.Fields["name"] && !hold.outdated && outcome.At < hold.end {
+		if hold.Name == asked.Fields["name"] && !hold.outdated && outcome.At < hold.end && !c.writerWasLost(hold, outcome.At) {
 			c.violation(outcome.At, "write %s was refused although %v was vouched for", asked.Fields["id"], hold)
 		}
 	}

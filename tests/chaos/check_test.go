@@ -207,6 +207,27 @@ var allowed = map[string]string{
 			2000 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			2001 2 0 told hold id=1 news=LOST
 			2001 2 1 sample hold id=1 remaining=0 state=3`,
+	"LOST that only the release told, after the data were lost": held + `
+			loses 200 201
+			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
+			211 1 1 call release id=1
+			212 1 1 return release id=1 status=LOST`,
+	"readers beside an owner whose writer was lost": held + `
+			30 1 1 call acquire id=2 name=a group=r owner=1 wait=0 cancel=-1
+			31 1 1 return acquire id=2 status=OK hold=2 fence=100000
+			1000 1 1 sample hold id=2 remaining=900 state=1
+			1010 1 0 told hold id=1 news=LOST
+			1011 3 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
+			1012 3 1 return acquire id=1 status=OK hold=1 fence=100001
+			1013 3 1 sample hold id=1 remaining=1000 state=1
+			1014 1 1 sample hold id=2 remaining=900 state=1
+			1014 1 1 call write id=1.1.1 to=redis name=a hold=2 fence=100000
+			1014 1 1 return write id=1.1.1 outcome=refused
+			1015 1 1 call release id=2
+			1016 1 1 return release id=2 status=OK
+			1017 3 1 call release id=1
+			1018 3 1 return release id=1 status=OK
+			1019 2 1 return acquire id=1 status=OK hold=1 fence=100002`,
 	"two holders after the data were lost": held + `
 			loses 200 201
 			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
@@ -214,6 +235,15 @@ var allowed = map[string]string{
 			203 1 1 sample hold id=1 remaining=800 state=1
 			300 1 0 told hold id=1 news=LOST
 			301 1 1 sample hold id=1 remaining=0 state=3`,
+	"entered again in a tenure that the server has lost, which its release tells": held + `
+			killed 2
+			loses 200 201
+			210 1 1 call acquire id=2 name=a owner=1 wait=0 cancel=-1
+			211 1 1 return acquire id=2 status=OK hold=2 fence=100000
+			212 1 1 call release id=1
+			213 1 1 return release id=1 status=OK
+			214 1 1 call release id=2
+			215 1 1 return release id=2 status=LOST`,
 	"local handoffs of a tenure that the server has lost": held + `
 			loses 200 201
 			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
@@ -578,6 +608,21 @@ var forbidden = map[string]struct{ history, violation string }{
 			220 3 1 call acquire id=1 name=a owner=0 wait=-1 cancel=-1
 			221 3 1 return acquire id=1 status=OK hold=1 fence=220500
 			300 1 0 told hold id=1 news=LOST`, granted},
+	"a newer fence of readers beside an owner whose writer released": {held + `
+			30 1 1 call acquire id=2 name=a group=r owner=1 wait=0 cancel=-1
+			31 1 1 return acquire id=2 status=OK hold=2 fence=100000
+			1000 1 1 sample hold id=2 remaining=900 state=1
+			1009 1 1 call release id=1
+			1010 1 1 return release id=1 status=OK
+			1011 3 1 call acquire id=1 name=a group=r owner=0 wait=-1 cancel=-1
+			1012 3 1 return acquire id=1 status=OK hold=1 fence=100001
+			1013 3 1 sample hold id=1 remaining=1000 state=1
+			1014 1 1 sample hold id=2 remaining=900 state=1
+			1015 1 1 call release id=2
+			1016 1 1 return release id=2 status=OK
+			1017 3 1 call release id=1
+			1018 3 1 return release id=1 status=OK
+			1019 2 1 return acquire id=1 status=OK hold=1 fence=100002`, granted},
 	"two holders, before the data were lost": {held + two + "\nloses 200 201", granted},
 	"renewed after the data were lost": {held + `
 			loses 200 201
@@ -591,6 +636,13 @@ var forbidden = map[string]struct{ history, violation string }{
 			1010 1 0 told hold id=1 news=LOST
 			1011 1 1 call release id=1
 			1012 1 1 return release id=1 status=OK`, "which was LOST, answered OK"},
+	"LOST that only the release told, of what was granted after the loss": {held + `
+			1011 1 1 call release id=1
+			1012 1 1 return release id=1 status=OK
+			loses 1013 1014
+			1010 2 1 return acquire id=1 status=OK hold=1 fence=1015000
+			1020 2 1 call release id=1
+			1021 2 1 return release id=1 status=LOST`, "no LOST was told"},
 	"LOST that only the release told": {held + `
 			1011 1 1 call release id=1
 			1012 1 1 return release id=1 status=LOST`, "no LOST was told"},

@@ -65,21 +65,19 @@ func allFaults() []fault {
 // ---- The server
 
 func stopServer(run *Run, random *rand.Rand) {
-	run.server.signal(syscall.SIGSTOP)
+	run.server.tell("pause")
 	time.Sleep(between(random, 100, 2500))
-	run.server.signal(syscall.SIGCONT)
+	run.server.tell("continue")
 }
 
 func killServer(run *Run, random *rand.Rand) {
 	timer := beginLoss()
-	run.server.kill()
+	run.server.tell("kill")
 	if !run.server.aof {
 		run.log.lost(timer.end())
 	}
 	time.Sleep(between(random, 0, 500))
-	if err := run.server.start(); err != nil {
-		panic(err)
-	}
+	run.server.tell("start")
 }
 
 func pauseClients(run *Run, random *rand.Rand) {

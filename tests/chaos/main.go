@@ -6,13 +6,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"sort"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -98,15 +96,11 @@ func show(plan Plan, record *Record, problems []string, violations []Violation, 
 
 // makeHistory makes and checks one history.
 func makeHistory(plan Plan, binary, output string, resource *Server, tally *Tally) error {
-	directory, err := os.MkdirTemp(resource.directory, "history")
+	run, err := newRun(plan, binary, resource)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(directory)
-	run, err := newRun(plan, binary, directory, resource)
-	if err != nil {
-		return err
-	}
+	defer run.server.end()
 	run.attack()
 	run.calm()
 	record, err := run.complete()
@@ -156,25 +150,11 @@ func main() {
 	flag.Parse()
 	zerolog.SetGlobalLevel(zerolog.Disabled)
 
-	directory, err := os.MkdirTemp("", "chaos")
+	resource, err := startServer("redis-server", false)
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(directory)
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, syscall.SIGINT, syscall.SIGTERM)
-	go func() { // all processes die with this one
-		<-interrupts
-		for try := 0; try < 100 && os.RemoveAll(directory) != nil; try++ { // while they go on writing there
-			time.Sleep(time.Millisecond)
-		}
-		os.Exit(1)
-	}()
-	resource, err := startServer("redis-server", directory, false)
-	if err != nil {
-		panic(err)
-	}
-	defer resource.kill()
+	defer resource.end()
 
 	fmt.Printf("first seed %d\n", *seed)
 	tally := makeAll(*seed, *histories, time.Duration(*minutes*float64(time.Minute)), *parallel, func(seed int64, tally *Tally) error {
@@ -185,8 +165,7 @@ func main() {
 	fmt.Printf("after the faults everybody was granted a lock within %v\n", tally.progress.Round(time.Millisecond))
 	fmt.Printf("histories=%d violations=%d\n", tally.histories, tally.violations)
 	if tally.violations > 0 {
-		resource.kill()
-		os.RemoveAll(directory)
+		resource.end()
 		os.Exit(1)
 	}
 }

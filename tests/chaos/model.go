@@ -33,6 +33,7 @@ type lockState struct {
 	together      int64  // their holds; of a semaphore permits
 	fence         int64  // of the current or the last tenure; of a semaphore the latest
 	limit         int64  // of a semaphore whose limit changes; 0: not set yet
+	lost          bool   // who had it alone was lost, and an owner's own hold of a group goes on: others join that under a newer fence
 }
 
 const readers = "r"
@@ -65,7 +66,9 @@ func (lock lockState) enter(hold *Hold, maybe int64) (bool, lockState) {
 	case hold.Limit != 0 && (hold.Fence <= lock.fence || lock.together+hold.Permits > limit):
 		return false, lock
 	case hold.Limit == 0 && free && hold.Fence > lock.fence:
-		lock.worker, lock.owner, lock.group = hold.Worker, hold.Owner, ""
+		lock.worker, lock.owner, lock.group, lock.lost = hold.Worker, hold.Owner, "", false
+	case hold.Limit == 0 && lock.lost && joins && hold.Fence > lock.fence:
+		lock.lost = false
 	case hold.Limit == 0 && (hold.Fence != lock.fence || !again && !joins):
 		return false, lock
 	}
@@ -88,6 +91,7 @@ func (lock lockState) leave(hold *Hold) (bool, lockState) {
 	lock.inside = without(without(lock.inside, hold.key()), hold.sharedKey())
 	if hold.alone() && !shared {
 		lock.alone--
+		lock.lost = lock.lost || hold.Lost != 0
 	} else {
 		lock.together -= hold.Permits
 	}

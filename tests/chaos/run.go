@@ -29,7 +29,6 @@ type Worker struct {
 type Run struct {
 	plan       Plan
 	binary     string // of the worker
-	directory  string
 	server     *Server
 	resource   *Server // of the fenced counter; never attacked
 	proxies    []*Proxy
@@ -63,7 +62,7 @@ func (run *Run) ask(words ...string) {
 
 func (run *Run) prefix() string { return fmt.Sprintf("history%d", run.plan.seed) }
 
-func (run *Run) table() string { return filepath.Join(run.directory, "table") }
+func (run *Run) table() string { return filepath.Join(run.server.directory, "table") }
 
 func oneIf(condition bool) int {
 	if condition {
@@ -221,11 +220,11 @@ func (record *Record) took(where, fence, id string) {
 
 // ---- A history
 
-func newRun(plan Plan, binary, directory string, resource *Server) (*Run, error) {
-	run := &Run{plan: plan, binary: binary, directory: directory, resource: resource, log: newLog(), ended: map[int]bool{},
+func newRun(plan Plan, binary string, resource *Server) (*Run, error) {
+	run := &Run{plan: plan, binary: binary, resource: resource, log: newLog(), ended: map[int]bool{},
 		counts: map[string]int{}, proxyLocks: make([]sync.Mutex, plan.workers)}
 	var err error
-	if run.server, err = startServer(plan.program, directory, plan.aof); err != nil {
+	if run.server, err = startServer(plan.program, plan.aof); err != nil {
 		return nil, err
 	}
 	for slot := 0; slot < plan.workers; slot++ {
@@ -245,7 +244,7 @@ func (run *Run) complete() (*Record, error) {
 	for _, proxy := range run.proxies {
 		proxy.stop()
 	}
-	run.server.kill()
+	run.server.tell("kill")
 	record := &Record{Events: run.log.sorted(), Losses: run.log.losses, Ended: run.ended, Errors: run.plan.faults["full memory"],
 		Watchdog: run.plan.watchdog, Counts: map[string]int{}, Took: map[string][]Took{}}
 	if err := run.readRedis(record); err != nil {

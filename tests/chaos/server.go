@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -18,61 +19,53 @@ const startLimit = 30 * time.Second // for a process to come up: beyond it somet
 
 // A Server is a Redis or Valkey of our own. Used by one goroutine at a time, but for command.
 type Server struct {
-	program, directory string
-	port               int
-	aof                bool
-	process            *exec.Cmd
+	launcher  *exec.Cmd
+	commands  io.WriteCloser
+	answers   io.Reader
+	port      int
+	directory string
+	aof       bool
 }
 
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// startServer: every write is synchronised before its reply, so that a server that is killed has lost nothing that anybody knows of.
+func startServer(program string, aof bool) (*Server, error) {
+	options := []string{program, "--enable-debug-command", "yes", "--maxmemory-policy", "noeviction"}
+	if aof {
+		options = append(options, "--appendonly", "yes", "--appendfsync", "always")
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
-}
-
-func startServer(program, directory string, aof bool) (*Server, error) {
-	port, err := freePort()
-	if err != nil {
+	_, here, _, _ := runtime.Caller(0)
+	launcher := filepath.Join(filepath.Dir(here), "../support/launch_server.py")
+	server := &Server{launcher: exec.Command(launcher, options...), aof: aof}
+	server.launcher.Stderr = os.Stderr
+	server.commands, _ = server.launcher.StdinPipe()
+	server.answers, _ = server.launcher.StdoutPipe()
+	if err := server.launcher.Start(); err != nil {
 		return nil, err
 	}
-	server := &Server{program: program, directory: directory, port: port, aof: aof}
-	return server, server.start()
+	return server, server.hear()
+}
+
+func (server *Server) hear() error {
+	var socket string
+	_, err := fmt.Fscanf(server.answers, "%d %d %s\n", new(int), &server.port, &socket)
+	server.directory = filepath.Dir(socket)
+	return err
+}
+
+func (server *Server) tell(command string) {
+	_, _ = fmt.Fprintln(server.commands, command)
+	if err := server.hear(); err != nil {
+		panic(err)
+	}
+}
+
+// end: also its directory is removed.
+func (server *Server) end() {
+	_ = server.commands.Close()
+	_ = server.launcher.Wait()
 }
 
 func (server *Server) address() string { return fmt.Sprintf("127.0.0.1:%d", server.port) }
-
-// start also starts it again, on the same port, with what its append-only file kept. Every write is synchronised before its reply, so
-// that a server that is killed has lost nothing that anybody knows of.
-func (server *Server) start() error {
-	aof := "no"
-	if server.aof {
-		aof = "yes"
-	}
-	server.process = exec.Command(server.program, "--port", strconv.Itoa(server.port), "--bind", "127.0.0.1", "--save", "",
-		"--appendonly", aof, "--appendfsync", "always", "--dir", server.directory, "--logfile", filepath.Join(server.directory, "log"),
-		"--enable-debug-command", "yes", "--maxmemory-policy", "noeviction")
-	server.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := server.process.Start(); err != nil {
-		return err
-	}
-	for deadline := time.Now().Add(startLimit); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if reply, err := server.command("PING"); err == nil && reply == "PONG" {
-			return nil
-		}
-	}
-	server.kill()
-	return fmt.Errorf("%s did not come up on port %d", server.program, server.port)
-}
-
-func (server *Server) signal(signal syscall.Signal) { _ = server.process.Process.Signal(signal) }
-
-func (server *Server) kill() {
-	_ = server.process.Process.Kill()
-	_ = server.process.Wait()
-}
 
 // command asks on a connection of its own. Arrays come as []interface{}, everything else as a string.
 func (server *Server) command(words ...string) (interface{}, error) {

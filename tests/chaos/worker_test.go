@@ -16,21 +16,22 @@ func until(t *testing.T, plan Plan, seen func(*Record, []Violation) bool) {
 	if binary == "" {
 		t.Fatal("CHAOS_WORKER names no program")
 	}
-	resource, err := startServer("redis-server", t.TempDir(), false)
+	resource, err := startServer("redis-server", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resource.kill()
+	defer resource.end()
 	for seed := int64(1); seed <= tries; seed++ {
 		plan.seed, plan.program, plan.workers, plan.actors, plan.watchdog = seed, "redis-server", 3, 1, 1000
 		plan.names = 1
 		if plan.sets {
 			plan.names = 3
 		}
-		run, err := newRun(plan, binary, t.TempDir(), resource)
+		run, err := newRun(plan, binary, resource)
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer run.server.end()
 		time.Sleep(3 * time.Second) // for the workers to work
 		record, err := run.complete()
 		if err != nil || len(run.log.problems) > 0 {

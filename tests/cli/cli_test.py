@@ -20,6 +20,7 @@ from support import (BELAY, LIMIT, CliTest, Server, eventually, has_pending_sign
 FORWARDED = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1,
              signal.SIGUSR2]
 TRUE = ["--", "true"]
+SHORT_LEASE_MS = 1900
 COUNT_INTERRUPTS = """
 import os, signal, time
 count = 0
@@ -200,7 +201,7 @@ class RunSaysNo(CliTest):
 
     def test_to_a_url_of_another_kind_and_names_the_kind(self):
         self.assertIn("URL http://***, from byte 1: the scheme is not supported", self.assert_usage("ls", "--url", "http://x"))
-        self.assertIn("URL rediss://***, from byte 1: TLS is not supported yet", self.assert_usage("ls", "--url", "rediss://x"))
+        self.assertIn("URL valkeys://***, from byte 1: the scheme is not supported", self.assert_usage("ls", "--url", "valkeys://x"))
 
     def test_to_a_name_given_twice_in_the_words_of_the_library(self):
         for arguments in (["b", "b", *TRUE], ["--", "b", "b", *TRUE], ["b", "b", "-n", *TRUE],
@@ -274,6 +275,32 @@ class RunTakesTurns(CliTest):
         holder = self.hold("--lease", "1")
         holder.send(signal.SIGKILL)
         self.assertEqual(self.run_code(self.name, *TRUE), 0)
+
+    def test_also_with_a_short_lease_of_the_url(self):
+        url = self.server.url() + "?watchdog_lease_ms=900"
+        self.assertEqual(self.belay("run", self.name, *TRUE, url=url), (0, "", ""))
+
+    def start_showing_itself(self, *options):
+        """A belay run with a short lease of the URL whose command shows the lock that it has."""
+        url = self.server.url() + f"?watchdog_lease_ms={SHORT_LEASE_MS}"
+        return self.start("run", *options, self.name, "--", BELAY, "inspect", "--json", self.name, url=url)
+
+    def assert_held_for_a_moment(self, shower):
+        """It has not waited for the first renewal, which comes after a third of the lease."""
+        code, out, err = shower.finish()
+        self.assertEqual((code, err), (0, ""))
+        self.assertLess(parse_lines(out)[0]["holder"]["since_ms"], SHORT_LEASE_MS // 3)
+
+    def test_and_starts_at_once_also_with_a_short_lease(self):
+        self.assert_held_for_a_moment(self.start_showing_itself())
+        self.assert_held_for_a_moment(self.start_showing_itself("--permits", "1/2"))
+
+    def test_and_starts_at_once_what_was_handed_over_also_with_a_short_lease(self):
+        holder = self.hold()
+        shower = self.start_showing_itself()
+        self.await_waiters(1)
+        self.let_go(holder)
+        self.assert_held_for_a_moment(shower)
 
     def test_apart_under_different_prefixes(self):
         self.hold()
@@ -724,6 +751,7 @@ class WithoutAServer(CliTest):
         super().setUp()
         self.server = Server()
         self.addCleanup(self.server.stop)
+        self.server.kill()
 
     def test_everything_with_a_limit_exits_with_69_after_the_request_timeout(self):
         processes = [self.start(*arguments) for arguments in (
@@ -748,6 +776,24 @@ class WithoutAServer(CliTest):
         self.assertRegex(line, r"^belay: .+; waiting until it can be reached\n$")
         self.server.start()
         self.assertEqual(process.finish(), (0, "ran\n", ""))
+
+
+class WithSeveralHosts(CliTest):
+    def hosts(self, *servers):
+        return "redis://" + ",".join(f"127.0.0.1:{server.port}" for server in servers)
+
+    def test_the_master_is_found_wherever_it_stands(self):
+        replica, gone = Server(), Server()
+        for server in (replica, gone):
+            self.addCleanup(server.stop)
+        replica.command("REPLICAOF", "127.0.0.1", gone.port)
+        gone.kill()
+        for hosts in ((gone, replica, self.server), (self.server, replica), (replica, self.server)):
+            self.assertEqual(self.belay("run", "--url", self.hosts(*hosts), "x", "--", "echo", "ran"), (0, "ran\n", ""))
+        code, _, err = self.belay("inspect", "--url", self.hosts(gone, replica), "--request-timeout", "0.5", "x")
+        self.assertEqual(code, 69)
+        self.assertIn(f"127.0.0.1:{replica.port} is a replica", err)
+        self.assertIn(f"127.0.0.1:{gone.port} failed", err)
 
 
 class WithAPassword(CliTest):
@@ -881,7 +927,7 @@ class ShowsLocks(CliTest):
     def test_inspect_says_free(self):
         self.assertEqual(self.belay("inspect", self.name), (0, f"{self.name}: free\n", ""))
         self.assertEqual(self.inspect(), {"name": self.name, "primitive": None, "held": False, "holder": None,
-                                          "beside": [], "waiters": [], "waiters_total": 0})
+                                          "holders": [], "waiters": [], "waiters_total": 0})
 
     def test_inspect_shows_holder_and_queue(self):
         holder = self.hold("--label", "billing")
@@ -904,31 +950,43 @@ class ShowsLocks(CliTest):
         self.assertEqual([waiter["label"] for waiter in shown["waiters"]], ["w0", "w1"])
         self.assertEqual(set(shown["holder"]), {"client", "label", "host", "pid", "since_ms",
                                                 "lease_ms", "fence", "holds", "local_waiters",
-                                                "permits"})
+                                                "permits", "shared"})
+        self.assertEqual(shown["holders"], [shown["holder"]])
         self.assertLessEqual(shown["holder"]["lease_ms"], 30000)
 
     def test_inspect_and_ls_show_all_who_hold_a_name_together(self):
         for number in range(3):
             self.hold("--permits", "1/3", "--label", f"p{number}")
-            eventually(lambda count=number: len(self.inspect()["beside"]) == count, "it has one")
+            self.await_holders(number + 1)
         shown = self.inspect()
-        self.assertEqual({member["label"] for member in [shown["holder"], *shown["beside"]]},
-                         {"p0", "p1", "p2"})
-        self.assertEqual((shown["holder"]["permits"], shown["waiters_total"]), (1, 0))
+        self.assertEqual({(holder["label"], holder["permits"], holder["shared"]) for holder in shown["holders"]},
+                         {("p0", 1, False), ("p1", 1, False), ("p2", 1, False)})
+        self.assertEqual((shown["holder"], shown["waiters_total"]), (shown["holders"][0], 0))
         self.assertEqual((shown["primitive"], shown["limit"], shown["available"]), ("semaphore", 3, 0))
         _, out, _ = self.belay("inspect", self.name)
         for label in ("permits: 0 of 3 free", "(p0)", "(p1)", "(p2)", "waiting: 0"):
             self.assertEqual(out.count(label), 1)
         self.assertRegex(self.belay("ls", self.name)[1], r" and 2 more +lease .* 0 waiting\n$")
 
+    def test_inspect_and_ls_show_all_who_share_a_name(self):
+        readers = []
+        for number in range(3):
+            readers.append(self.hold("--shared").pid)
+            self.await_holders(number + 1)
+        for shown in (self.inspect(), *parse_lines(self.belay("ls", "--json", self.name)[1])):
+            self.assertEqual([(holder["pid"], holder["shared"]) for holder in shown["holders"]], [(pid, True) for pid in readers])
+            self.assertEqual((shown["primitive"], shown["holder"]), ("lock", shown["holders"][0]))
+        self.assertIn("was taken from its holders", self.belay("break", self.name)[1])
+        self.assertEqual(self.inspect()["holders"], [])
+
     def test_break_takes_permits_from_all_who_have_some(self):
         holders = []
         for number in range(2):
             holders.append(self.hold("--permits", "1/2"))
-            eventually(lambda count=number: len(self.inspect()["beside"]) == count, "it has one")
-        code, out, err = self.belay("break", self.name)
+            self.await_holders(number + 1)
+        code, out, err = self.belay("break", "--json", self.name)
         self.assertEqual((code, err), (0, ""))
-        self.assertIn("was taken from its holders", out)
+        self.assertEqual({holder["pid"] for holder in parse_lines(out)[0]["holders"]}, {holder.pid for holder in holders})
         self.assertFalse(self.inspect()["held"])
         for holder in holders:
             self.assertEqual(holder.process.wait(LIMIT), 75)
@@ -936,6 +994,14 @@ class ShowsLocks(CliTest):
     def test_the_commands_name_is_the_label(self):
         self.hold()
         self.assertEqual(self.inspect()["holder"]["label"], "cat")
+
+    def test_the_label_of_the_url_is_used_unless_an_option_sets_one(self):
+        url = self.server.url() + "?label=billing"
+        for arguments, label in (([], "billing"), (["--label", "web"], "web"), (["--label", ""], "")):
+            for where in ({"url": url}, {"arguments": ["--url", url], "url": "redis://nowhere:1?label=unused"}):
+                holder = self.start("run", *where.pop("arguments", []), *arguments, self.name, "--", "cat", stdin=subprocess.PIPE, **where)
+                self.assertEqual(self.await_held()["label"], label)
+                self.let_go(holder)
 
     def test_ls_shows_the_names_in_use(self):
         holders = {}
@@ -1011,7 +1077,7 @@ class ShowsLocks(CliTest):
     def test_break_tells_programs_what_it_did(self):
         code, out, _ = self.belay("break", "--json", self.name)
         self.assertEqual(code, 1)
-        self.assertEqual(parse_lines(out), [{"name": self.name, "broken": False, "holder": None}])
+        self.assertEqual(parse_lines(out), [{"name": self.name, "broken": False, "holder": None, "holders": []}])
         holder = self.hold("--lease", "1.5")
         fence = self.inspect()["holder"]["fence"]
         code, out, _ = self.belay("break", "--json", "--fence", str(fence), self.name)

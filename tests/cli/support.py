@@ -9,7 +9,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import socket
 import struct
@@ -21,8 +20,10 @@ import threading
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from launch import Launched
+
 BELAY = os.environ.get("BELAY_BIN", "belay")
-SERVER = os.environ.get("BELAY_TEST_SERVER", "redis-server")
 PATIENCE = float(os.environ.get("BELAY_TEST_PATIENCE", "1"))
 LIMIT = 15 * PATIENCE
 
@@ -65,37 +66,11 @@ def has_pending_signals(pid):
         return re.search(r"^(Sig|Shd)Pnd:\s*0*[1-9a-f]", status.read(), re.MULTILINE) is not None
 
 
-class Server:
-    """A Redis or Valkey on a unix socket in a directory of its own."""
-
-    def __init__(self, *arguments):
-        self.directory = tempfile.mkdtemp(prefix="belay-cli-")
-        self.socket = os.path.join(self.directory, "socket")
-        self.arguments = arguments
-        self.process = None
+class Server(Launched):
+    """A Redis or Valkey, which is asked on its unix socket."""
 
     def url(self, userinfo=""):
         return f"unix://{userinfo}{self.socket}"
-
-    def answers(self):
-        with socket.socket(socket.AF_UNIX) as connection:
-            try:
-                connection.connect(self.socket)
-                connection.sendall(b"PING\r\n")
-                return connection.recv(1) in (b"+", b"-")  # PONG, or that it wants a password
-            except OSError:
-                return False
-
-    def start(self):
-        command = [SERVER, "--port", "0", "--unixsocket", self.socket, "--save", "",
-                   "--dir", self.directory, "--logfile", "log", *self.arguments]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-        try:
-            eventually(self.answers, "the server answers")
-        except AssertionError:
-            self.stop()
-            raise
-        return self
 
     def command(self, *words):
         """The first line of the reply."""
@@ -106,21 +81,6 @@ class Server:
                                b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts))
             with connection.makefile("rb") as replies:
                 return replies.readline().decode().strip()
-
-    def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
-
-    def proceed(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def kill(self):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
-
-    def stop(self):
-        self.kill()
-        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class Belay:
@@ -248,7 +208,7 @@ class Standstill:
 class CliTest(unittest.TestCase):
     server_arguments = ()
     MOST_TRIES = 5
-    STANDSTILL = 0.06
+    STANDSTILL = 0.05
 
     def run(self, result=None):
         """Where the machine itself stood still during a test that failed, runs it again: a lease may have ended meanwhile. An error that is no
@@ -272,7 +232,7 @@ class CliTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(*cls.server_arguments).start()
+        cls.server = Server(*cls.server_arguments)
 
     @classmethod
     def tearDownClass(cls):
@@ -317,6 +277,9 @@ class CliTest(unittest.TestCase):
 
     def await_held(self, name=None):
         return eventually(lambda: self.inspect(name)["holder"], "the lock is held")
+
+    def await_holders(self, count):
+        eventually(lambda: len(self.inspect()["holders"]) == count, f"{count} hold it")
 
     def await_waiters(self, count):
         eventually(lambda: self.inspect()["waiters_total"] == count, f"{count} wait")

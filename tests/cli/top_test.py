@@ -106,11 +106,12 @@ class TopPrints(TopTest):
         self.assertEqual(set(look), {"time_ms", "names_total", "names_inspected", "changes",
                                      "since_last_ms", "names"})
         row = look["names"][0]
-        self.assertEqual(set(row), {"name", "holder", "waiters_total", "longest_wait_ms",
+        self.assertEqual(set(row), {"name", "holder", "holders", "waiters_total", "longest_wait_ms",
                                     "changes_per_s"})
         inspected = self.inspect("a")
         self.assertEqual(set(row["holder"]), set(inspected["holder"]))
         self.assertEqual(row["holder"]["fence"], inspected["holder"]["fence"])
+        self.assertEqual(row["holders"], [row["holder"]])
         self.assertLessEqual(row["longest_wait_ms"], inspected["waiters"][0]["since_ms"])
         self.assertEqual((look["names_total"], look["names_inspected"]), (1, 1))
 
@@ -404,6 +405,7 @@ class TopThroughOutages(TopTest):
         CliTest.setUp(self)
         self.server = Server()
         self.addCleanup(self.server.stop)
+        self.server.kill()
 
     def test_goes_on_trying_once_it_has_reached_the_server(self):
         self.server.start()

@@ -6,12 +6,12 @@ set -euo pipefail
 source=$1
 build=$2
 
-here=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$here"' EXIT
-redis-server --port 0 --unixsocket "$here/redis.sock" --save '' --dir "$here" >"$here/redis.log" 2>&1 &
-redis=$!
-until redis-cli -s "$here/redis.sock" ping >/dev/null 2>&1; do sleep 0.05; done
-export BELAY_URL="unix://$here/redis.sock"
+# Server and folder end with this script.
+coproc "$source/tests/support/launch_server.py" redis-server
+read -r redis _ socket <&"${COPROC[0]}"
+here=${socket%/*}
+export BELAY_URL="unix://$socket"
+trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true' EXIT
 
 passed=0
 failed=0
@@ -52,11 +52,11 @@ expect "fenced_write" 'order 42: paid' "$build/examples/example_fenced_write"
 
 # The table of options in docs/c-api.md is what the program lists. The label's default is each program's name.
 "$build/examples/example_options" | sed "s/ example_options / the program's name /" >"$here/options"
-awk '/^## / { inside = /^## Options$/ } inside && /^\|/ && ++line > 2' "$source/docs/c-api.md" >"$here/shown"
+awk '/^##/ { inside = /^## Options$/ } inside && /^\|/ && ++line > 2' "$source/docs/c-api.md" >"$here/shown"
 expect "the options of docs/c-api.md" 'are identical' diff -s "$here/shown" "$here/options"
 
 # The server stands still until the write is in doubt.
-redis-cli -s "$here/redis.sock" del order:42 >/dev/null
+redis-cli -s "$socket" del order:42 >/dev/null
 BELAY_URL="$BELAY_URL?request_timeout_ms=300" "$build/examples/example_fenced_write" 3 >"$here/doubt" 2>&1 &
 writer=$!
 until_written() { # PATTERN
@@ -69,7 +69,7 @@ kill -CONT "$redis"
 wait "$writer" || true
 expect "fenced_write in doubt" 'in doubt for [0-9]' cat "$here/doubt"
 expect "fenced_write in doubt" 'order 42: paid' cat "$here/doubt"
-expect "fenced_write in doubt" '^paid$' redis-cli -s "$here/redis.sock" get order:42
+expect "fenced_write in doubt" '^paid$' redis-cli -s "$socket" get order:42
 
 # README's lines for the shell. `belay top` is live and must be ended; what is broken must be held.
 mkdir "$here/shell"

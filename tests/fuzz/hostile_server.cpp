@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "engine/primitive.h"
+#include "dialect/mac.h"
+#include "engine/answers.h"
 #include "fuzz/witness.h"
-#include "primitive/mac.h"
 #include "scripts/scripts.h"
 #include "sim/resp.h"
 

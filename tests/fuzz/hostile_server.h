@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "dialect/lock.h"
 #include "fuzz/input.h"
 #include "net/resp.h"
-#include "primitive/lock.h"
 
 namespace belay::fuzz {
 

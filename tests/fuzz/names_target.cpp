@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/glob.h"
+#include "dialect/keys.h"
+#include "dialect/native.h"
 #include "fuzz/input.h"
 #include "fuzz/require.h"
-#include "primitive/keys.h"
-#include "primitive/lock.h"
 #include "route/slot.h"
 
 namespace belay::fuzz {
@@ -54,9 +54,9 @@ void check_name(const std::string& prefix, const std::string& name) {
   const std::string fence = fence_key_of(prefix, slot_of(record));
   require(slot_of(fence) == slot_of(record), "the fence's key shares the slot", fence);
   require(!name_of(prefix, 'r', fence), "the fence's key is nobody's record", fence);
-  const HeldPrimitive lock(Kind::kLock, {std::string(22, 'c'), prefix, "1 host label"});
-  require(glob_match(lock.scan_pattern(), record), "list finds every record", record);
-  require(lock.name_of_key(record) == name, "list knows the name of every record", record);
+  const NativeDialect dialect({std::string(22, 'c'), prefix, "1 host label"}, kSecond);
+  require(glob_match(dialect.scan_pattern(), record), "list finds every record", record);
+  require(dialect.name_of_key(record) == name, "list knows the name of every record", record);
 }
 
 void check_pair(const std::string& prefix, const std::string& name, const std::string& other) {

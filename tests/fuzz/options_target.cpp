@@ -2,6 +2,7 @@
 // URL became. A user or password never gets into a message.
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "api/handles.h"
 #include "base/url.h"
@@ -28,17 +29,31 @@ bool holds_secret(std::string_view url) {
          url.substr(0, start).find(kSecret) == std::string_view::npos;
 }
 
-void check_server(const ServerAddress& server) {
+void check_endpoint(const Endpoint& server) {
   require(server.port != 0, "a port was chosen");
   require(!server.host.empty(), "a host was chosen");
   require(server.path.empty() || (server.path[0] == '/' && server.path.size() < 108),
           "a path fits a socket's address", server.path);
-  require(server.database >= 0, "a database is no negative number");
   require(server.host.find('\0') == std::string::npos, "a host holds no NUL", server.host);
 }
 
+void check_endpoints(const std::vector<Endpoint>& servers) {
+  require(!servers.empty() && servers.size() <= 32, "there are some servers, and not too many");
+  for (const Endpoint& server : servers) {
+    check_endpoint(server);
+  }
+}
+
+std::string shown(const std::vector<Endpoint>& servers) {
+  std::string all;
+  for (const Endpoint& server : servers) {
+    all += server.display() + ",";
+  }
+  return all;
+}
+
 void check_config(const Config& config) {
-  check_server(config.server);
+  require(config.database >= 0, "a database is no negative number");
   require(config.label.size() <= 64, "a label is short");
   require(!config.prefix.empty() && config.prefix.size() <= 64 &&
               config.prefix.find_first_of("{}") == std::string::npos,
@@ -63,13 +78,14 @@ void check_url(std::string url) {
   const std::string error = belay_options_error(options);
   if (good) {
     check_config(options->config);
+    check_endpoints(options->endpoints);
   } else {
     require(!error.empty(), "a refusal says why", url);
     require_readable(error);
   }
   if (!good || holds_secret(url)) {  // a bad one may hold it anywhere
-    const std::string shown = good ? options->config.server.display() : error;
-    require(shown.find(kSecret) == std::string::npos, "a message hides the secret", shown);
+    const std::string text = good ? shown(options->endpoints) : error;
+    require(text.find(kSecret) == std::string::npos, "a message hides the secret", text);
   }
   belay_options_free(options);
 }
@@ -179,8 +195,7 @@ std::int32_t set_one(belay_options* options, Input& input) {
 
 bool same(const Config& one, const Config& other) {
   const auto fields = [](const Config& config) {
-    return std::tie(config.server.host, config.server.port, config.server.path,
-                    config.server.database, config.server.user, config.server.password,
+    return std::tie(config.database, config.credentials.user, config.credentials.password,
                     config.label, config.prefix, config.watchdog_lease, config.request_timeout,
                     config.max_hold, config.max_pending, config.log_level, config.log_events);
   };
@@ -192,6 +207,7 @@ void check_options(Input& input) {
   std::string first_error = belay_options_error(options);
   for (int i = 0; i < 20 && !input.empty(); ++i) {
     const Config before = options->config;
+    const std::string endpoint = shown(options->endpoints);
     const std::int32_t status = set_one(options, input);
     const std::string error = belay_options_error(options);
     if (status == BELAY_OK) {
@@ -199,12 +215,14 @@ void check_options(Input& input) {
     } else {
       require(belay_status_class(status) == BELAY_CLASS_MISUSE, "a bad value is misuse", error);
       require(!error.empty(), "the first error is kept");
-      require(same(before, options->config), "a bad value changes nothing", error);
+      require(same(before, options->config) && shown(options->endpoints) == endpoint,
+              "a bad value changes nothing", error);
       require(first_error.empty() || error == first_error, "the first error stays", error);
       first_error = error;
     }
     require_readable(error);
     check_config(options->config);
+    check_endpoints(options->endpoints);
   }
   belay_options_free(options);
 }

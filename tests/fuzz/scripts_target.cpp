@@ -254,12 +254,17 @@ void Calls::listen() {
 // Acquire's packed argument, for a lock or a semaphore.
 std::string Calls::acquisition(char asked) {
   const auto ts = static_cast<double>(now_);
-  return claim() + packed(number(3e7)) + packed(number(ts + 5e6)) + packed(number(2e5)) +
-         packed(number(input_.flag() ? ts : 0)) + packed(number(ts)) +
-         std::string(1, static_cast<char>(input_.below(3))) + packed16(input_.byte()) + asked +
-         packed(number(input_.flag() ? 1e7 : 0)) +
+  const std::string inbox = "belay:in:";
+  const std::string sharers = asked == 2 ? "" : group();
+  return std::string("\1") + asked + '\0' + claim() + packed(number(3e7)) +
+         packed(number(ts + 5e6)) + packed(number(2e5)) + packed(number(input_.flag() ? ts : 0)) +
+         packed(number(ts)) + std::string(1, static_cast<char>(input_.below(3))) +
+         packed16(input_.byte()) + packed(number(input_.flag() ? 1e7 : 0)) +
          packed(number(asked == 2 ? static_cast<double>(input_.below(4)) : 1)) +
-         packed(number(asked == 2 && input_.flag() ? 3 : 0)) + std::string(20, 's');
+         packed(number(asked == 2 && input_.flag() ? 3 : 0)) +
+         packed16(static_cast<std::uint8_t>(sharers.size())) +
+         packed16(static_cast<std::uint8_t>(inbox.size())) + std::string(20, 's') + sharers +
+         inbox + "17 host label";
 }
 
 Argv Calls::acquisition_of_many(std::size_t* resources) {
@@ -283,8 +288,7 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
   const auto ts = static_cast<double>(now_);
   const std::string inbox = "belay:in:";
   if (&script == &scripts::kAcquire) {
-    const char asked = kind();
-    return {acquisition(asked), inbox, "17 host label", asked == 2 ? "" : group()};
+    return {acquisition(kind())};
   }
   if (&script == &scripts::kMany) {
     return acquisition_of_many(resources);

@@ -12,18 +12,16 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
+#include "core/core.h"
+#include "dialect/guard.h"
+#include "dialect/keys.h"
+#include "dialect/limit.h"
+#include "dialect/native.h"
+#include "dialect/queries.h"
 #include "fuzz/hostile_server.h"
 #include "fuzz/input.h"
 #include "fuzz/require.h"
 #include "fuzz/witness.h"
-#include "primitive/guard.h"
-#include "primitive/keys.h"
-#include "primitive/latch.h"
-#include "primitive/limit.h"
-#include "primitive/lock.h"
-#include "primitive/many.h"
-#include "primitive/queries.h"
 
 namespace belay::fuzz {
 namespace {
@@ -55,21 +53,6 @@ class FakeLink final : public Link {
   enum class State { kClosed, kOpening, kOpen };
   State state = State::kClosed;
   Witness* witness = nullptr;
-};
-
-// One server, whose slots may be asked for apart, as in a cluster.
-class FakeRouter final : public Router {
- public:
-  explicit FakeRouter(Node& node) : node_(node) {}
-
-  Node& node_of(std::uint16_t /*slot*/) override { return node_; }
-
-  std::uint16_t group_of(std::uint16_t slot) override { return apart ? slot : 0; }
-
-  bool apart = false;
-
- private:
-  Node& node_;
 };
 
 class Session final : public EngineEvents {
@@ -104,23 +87,27 @@ class Session final : public EngineEvents {
   void check_holds();
   void finish();
 
-  [[nodiscard]] Micros next_deadline() const {
-    return std::min(node_.next_deadline(), engine_.next_deadline());
-  }
+  [[nodiscard]] Micros next_deadline() const { return core_.next_deadline(); }
 
   Input& input_;
   Config config_;
   const Identity identity_{"fuzzed-client---------", "belay:", "1 host label", "its secret"};
-  const HeldPrimitive lock_{Kind::kLock, identity_};
-  const HeldPrimitive semaphore_{Kind::kSemaphore, identity_};
-  const LatchPrimitive latch_{identity_, 10 * kSecond};
-  const ManyLocks many_{identity_};
+  const NativeDialect dialect_{identity_, config_.request_timeout};
+  bool apart_ = false;  // each slot is asked for apart, as in a cluster
   FakeLink link_;
   Log log_{BELAY_LOG_NONE, [] {}};
-  Node node_;
-  FakeRouter router_{node_};
   std::atomic<std::int64_t> last_hold_{0};
-  Engine engine_;
+  Random random_{1};
+  Core core_{config_,
+             dialect_,
+             [this](std::uint16_t slot) { return apart_ ? Place{0, slot} : Place{}; },
+             {{&link_}},
+             log_,
+             *this,
+             last_hold_,
+             random_};
+  Engine& engine_ = core_.engine();
+  Node& node_ = core_.node(link_);
   Witness witness_{engine_, identity_};
   HostileServer server_;
   ReplyReader reader_;  // of the same bytes as the node's
@@ -137,13 +124,9 @@ class Session final : public EngineEvents {
   const std::size_t memory_ = __sanitizer_get_current_allocated_bytes();
 };
 
-Session::Session(Input& input)
-    : input_(input),
-      node_(config_, identity_.inbox(), 1, link_, log_),
-      engine_(config_, lock_, {&lock_, &semaphore_, &latch_}, router_, *this, last_hold_, 2),
-      server_(input, identity_) {
+Session::Session(Input& input) : input_(input), server_(input, identity_) {
   config_.max_pending = 50;
-  config_.server.password = Secret(kPassword);
+  config_.credentials.password = Secret(kPassword);
   config_.watchdog_lease = input.any_of<Micros>({30 * kSecond, kSecond, 100 * kMillisecond});
   ahead_ = input.any_of<Micros>({1'700'000'000 * kSecond, 0, -5 * kSecond});
   link_.witness = &witness_;
@@ -151,7 +134,7 @@ Session::Session(Input& input)
     records_.push_back(key_of(identity_.prefix, 'r', name));
   }
   records_.insert(records_.end(), {"belay:r:{never asked for}", "belay:q:{a}", "", "other"});
-  node_.start(witness_, now_);
+  core_.start(witness_, now_);
 }
 
 // ---- What the engine says
@@ -225,7 +208,7 @@ void Session::accepted(std::int64_t tag, const Status& status, const std::string
 void Session::acquire() {
   const std::int64_t tag = ++last_tag_;
   AcquireRequest request;
-  request.primitive = &lock_;
+  request.primitive = &dialect_.lock;
   request.name = kNames[input_.below(kNames.size())];
   request.owner = static_cast<std::int64_t>(input_.below(3));
   request.lease = input_.any_of<Micros>({0, 0, 100 * kMillisecond, 10 * kSecond, kLongestLease});
@@ -250,12 +233,12 @@ void Session::want_otherwise(AcquireRequest* request) {
       request->want.group = std::string(1, kIdentityGroup) + "job";
       break;
     case 3:
-      request->primitive = &semaphore_;
+      request->primitive = &dialect_.semaphore;
       request->want.limit = 3;
       request->want.permits = input_.any_of<std::int64_t>({1, 2, 0});
       break;
     case 4:
-      request->primitive = &latch_;
+      request->primitive = &dialect_.latch;
       break;
     case 5:
       request->want.lock_delay = kSecond;
@@ -279,8 +262,7 @@ void Session::want_several(AcquireRequest* request) {
     request->names.emplace_back(kNames[(first + i) % kNames.size()], want);
   }
   request->name = request->names.front().first;
-  request->many = &many_;
-  router_.apart = input_.flag();
+  apart_ = input_.flag();
 }
 
 void Session::ask_about(std::int64_t tag, std::int64_t hold) {
@@ -332,20 +314,22 @@ std::unique_ptr<Query> Session::some_query(const std::string& name) {
   switch (input_.below(10)) {
     case 0:
     case 1:
-      return inspect_query(lock_, name);
+      return inspect_query(dialect_, name);
     case 2:
     case 3:
-      return break_query(lock_, name, input_.any_of<std::int64_t>({0, 1}));
+      return break_query(dialect_, name, input_.any_of<std::int64_t>({0, 1}));
     case 4:
-      return list_query(lock_, input_.any_of<const char*>({"*", "[", "a"}), 2);
+      return list_query(dialect_, input_.any_of<const char*>({"*", "[", "a"}), 2);
     case 5:
-      return input_.flag() ? available_query(semaphore_, name) : limit_query(semaphore_, name, 5);
+      return input_.flag() ? available_query(dialect_.semaphore, name)
+                           : limit_query(dialect_.semaphore, name, 5);
     case 6:
-      return latch_set_query(latch_, name, {last_tag_}, 2, input_.any_of<Micros>({0, kSecond}));
+      return latch_set_query(dialect_.latch, name, {last_tag_}, 2,
+                             input_.any_of<Micros>({0, kSecond}));
     case 7:
-      return latch_count_down_query(latch_, name, {last_tag_}, 1);
+      return latch_count_down_query(dialect_.latch, name, {last_tag_}, 1);
     case 8:
-      return input_.flag() ? latch_count_query(latch_, name)
+      return input_.flag() ? latch_count_query(dialect_.latch, name)
                            : fenced_write_query(identity_.prefix, {name, 1, {"SET", "x"}});
     default:
       return ping_query();
@@ -448,8 +432,7 @@ void Session::change_link() {
 void Session::fire() {
   for (int i = 0; next_deadline() <= now_; ++i) {
     require(i < 100, "timers come to an end");
-    node_.on_timer(now_);
-    engine_.on_timer(now_);
+    core_.on_timer(now_);
   }
 }
 
@@ -545,7 +528,7 @@ void Session::finish() {
   }
   require(shut_down_, "shutting down comes to its end in time");
   require(pending_.empty(), "every submission has its event");
-  node_.stop();
+  core_.stop();
 }
 
 }  // namespace

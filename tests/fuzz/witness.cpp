@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "dialect/mac.h"
 #include "fuzz/require.h"
-#include "primitive/mac.h"
 #include "scripts/scripts.h"
 
 namespace belay::fuzz {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "dialect/lock.h"
 #include "engine/engine.h"
 #include "net/resp.h"
-#include "primitive/lock.h"
 
 namespace belay::fuzz {
 

@@ -1,5 +1,5 @@
-// A host that exports functions of libuv's and hiredis's names, as node does: none may ever be
-// called by the library. `impostor URL` lives one client's life.
+// A host that exports functions of libuv's, hiredis's and OpenSSL's names, as node does: none may
+// ever be called by the library. `impostor URL` lives one client's life.
 #include <belay/belay.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +42,27 @@ IMPOSTOR(redisReaderGetReply)
 IMPOSTOR(sdsnew)
 IMPOSTOR(sdscatlen)
 IMPOSTOR(sdsfree)
+IMPOSTOR(BIO_new)
+IMPOSTOR(BIO_read)
+IMPOSTOR(BIO_write)
+IMPOSTOR(CRYPTO_free)
+IMPOSTOR(CRYPTO_malloc)
+IMPOSTOR(ERR_clear_error)
+IMPOSTOR(ERR_get_error)
+IMPOSTOR(EVP_DigestInit_ex)
+IMPOSTOR(EVP_PKEY_free)
+IMPOSTOR(OPENSSL_cleanup)
+IMPOSTOR(OPENSSL_init_crypto)
+IMPOSTOR(OPENSSL_init_ssl)
+IMPOSTOR(SSL_CTX_new)
+IMPOSTOR(SSL_do_handshake)
+IMPOSTOR(SSL_free)
+IMPOSTOR(SSL_get_error)
+IMPOSTOR(SSL_new)
+IMPOSTOR(SSL_read_ex)
+IMPOSTOR(SSL_write_ex)
+IMPOSTOR(X509_free)
+IMPOSTOR(X509_verify_cert)
 
 int main(int argc, char** argv) {
   belay_options* options = belay_options_new();

@@ -1,10 +1,14 @@
 #include "interposed.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -15,6 +19,7 @@ enum { kMostTimers = 1024, kSecondNs = 1000 * 1000 * 1000 };
 
 _Atomic(bool) threads_fail;
 _Atomic(bool) wiping_fails;
+_Atomic(uint32_t) first_address;
 
 static _Atomic(int64_t) wall_ahead_s;
 static _Atomic(int64_t) boot_ahead_ns;
@@ -36,6 +41,28 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   } next = {.object = dlsym(RTLD_NEXT, "pthread_create")};
 
   return next.function(thread, attributes, body, argument);
+}
+
+// Freed by the system's freeaddrinfo, which frees each of a list as it was made.
+int getaddrinfo(const char* name, const char* service, const struct addrinfo* hints,
+                struct addrinfo** result) {
+  typedef int Resolve(const char*, const char*, const struct addrinfo*, struct addrinfo**);
+
+  union {
+    void* object;
+    Resolve* function;
+  } next = {.object = dlsym(RTLD_NEXT, "getaddrinfo")};
+
+  int error = next.function(name, service, hints, result);
+  if (error == 0 && first_address != 0 && (hints->ai_flags & AI_NUMERICHOST) == 0) {
+    char text[INET_ADDRSTRLEN];
+    const struct in_addr address = {htonl(first_address)};
+    inet_ntop(AF_INET, &address, text, sizeof text);
+    struct addrinfo* others = *result;
+    error = next.function(text, service, hints, result);
+    (*result)->ai_next = others;
+  }
+  return error;
 }
 
 int madvise(void* address, size_t size, int advice) {

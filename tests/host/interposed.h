@@ -10,6 +10,9 @@ extern _Atomic(bool) threads_fail;
 // The kernel is one that wipes no page in a child.
 extern _Atomic(bool) wiping_fails;
 
+// The address (127.0.0.0/8) that a name resolves to before those that it has; 0: none.
+extern _Atomic(uint32_t) first_address;
+
 // Steps the wall clock.
 void step_wall_clock(int64_t seconds);
 // Moves the clock that counts suspend ahead, as a suspend does. Timers that were set by it fire if

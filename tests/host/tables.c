@@ -3,6 +3,6 @@
 
 #include "hostile.h"
 
-const Test* const test_tables[] = {descriptor_tests, fork_tests, limit_tests, host_clock_tests,
-                                   NULL};
+const Test* const test_tables[] = {descriptor_tests, fork_tests,    limit_tests,
+                                   host_clock_tests, address_tests, NULL};
 const bool sees_every_number = false;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "hostile.h"
+#include "tls.h"
 
 enum { kLongLeaseMs = 3600 * 1000, kStdio = 3, kSubsets = 1 << kStdio, kMostFree = 20 };
 
@@ -247,6 +248,14 @@ static void test_few_for_a_reconnect(Server* server) {
   }
 }
 
+#ifdef BELAY_TLS
+// Certificates are read for each connection, and none can be read just now.
+static void test_few_for_a_reconnect_over_tls(Server* server) {
+  tls_serve(server);
+  test_few_for_a_reconnect(server);
+}
+#endif
+
 // Both: placeholders need descriptors, too.
 static void make_without_stdio(Server* server, const Line* parent, int64_t free_ones) {
   close_stdio(kSubsets - 1);
@@ -278,5 +287,9 @@ const Test descriptor_tests[] = {
      test_few_for_a_client},
     {"A client that finds too few descriptors to connect goes on when there are more",
      test_few_for_a_reconnect},
+#ifdef BELAY_TLS
+    {"Over TLS a client that finds too few descriptors goes on when there are more",
+     test_few_for_a_reconnect_over_tls},
+#endif
     {"The same with the standard descriptors closed", test_few_without_stdio},
     {NULL, NULL}};

@@ -10,6 +10,7 @@
 
 #include "hostile.h"
 #include "interposed.h"
+#include "tls.h"
 
 enum { kSmallStack = 32 * 1024, kUnused = 0xA5, kLongLeaseMs = 3600 * 1000 };
 
@@ -223,6 +224,9 @@ static void run_impostor(Server* server, const Line* parent, int64_t number) {
 }
 
 static void test_impostor(Server* server) {
+#ifdef BELAY_TLS
+  tls_serve(server);
+#endif
   const Child child = child_start(server, run_impostor, 0);
   child_end(&child);
 }
@@ -239,5 +243,5 @@ const Test limit_tests[] = {
      test_no_more_processes},
     {"Where no thread can be created to resolve the server's name, the client tries again",
      test_no_thread_to_resolve},
-    {"A host may export functions of libuv's and hiredis's names", test_impostor},
+    {"A host may export functions of libuv's, hiredis's and OpenSSL's names", test_impostor},
     {NULL, NULL}};

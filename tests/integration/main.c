@@ -1,38 +1,42 @@
 // The driver: runs the tests of its tables, or those that the words given choose, some at a time
 // (BELAY_TEST_JOBS), as they wait more than they work; each in a process of its own with a server
-// of its own and a time limit. Where the machine itself stood still during a test a check of which
-// failed, it is run again: a lease may have ended meanwhile. A crash or a sanitizer's report is
-// never passed over. At the end of a run that leaves out none, or only some by name, every status,
-// kind, reason and field of the header must have been seen.
-#include <dirent.h>
-#include <fcntl.h>
+// of its own and a time limit. Where the machine itself stood still, or had no processor to spare
+// for as long, during a test a check of which failed, it is run again: a lease may have ended
+// meanwhile. A crash or a sanitizer's report is never passed over. At the end of a run that leaves
+// out none, or only some by name, every status, kind, reason and field of the header must have been
+// seen.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "idler.h"
 #include "support.h"
 
-enum { kTestLimitSeconds = 120, kMostAtATime = 16, kStandstillMs = 60, kMostTries = 5 };
+// A waiter who is granted has 100 ms to confirm, in which the client and the server have to run.
+enum { kTestLimitSeconds = 120, kMostAtATime = 16, kStandstillMs = 50, kMostTries = 5 };
 
-// A test that runs. Its output goes to a file until it has ended.
+// A test that runs. Its output goes to a file in memory until it has ended.
 typedef struct Run {
   const Test* test;  // NULL: none
   pid_t pid;
   int tries;
-  char directory[32];
+  int output;
   int status;  // when it has ended
   int64_t start;
   int64_t stood_still;  // the machine, for how long at a time
 } Run;
 
 typedef struct Tally {
+  Idler idler;
   int passed;
   int failed;
   int again;
+  int failures;  // a file: what is said again at the end, as a long log is cut
 } Tally;
 
 // Words choose the tests whose names contain one of them, or with a dash in front those that
@@ -48,41 +52,17 @@ static bool is_selected(const Test* test, int count, char** words) {
   return chosen;
 }
 
-static void output_path(const char* directory, char path[64]) {
-  snprintf(path, 64, "%s/output", directory);
-}
-
-static _Noreturn void run_test(const Test* test, const char* program, const char* directory) {
-  char path[64];
-  output_path(directory, path);
-  const int output = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-  CHECK(output >= 0 && dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0);
+static _Noreturn void run_test(const Test* test, const char* program, int output) {
+  CHECK(dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0);
   close(output);
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   alarm((unsigned)scaled(kTestLimitSeconds));
   Server server;
-  server_prepare(&server, program, directory);
-  server_start(&server);
+  server_launch(&server, program);
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);  // what was measured shows also where a check fails
   test->run(&server);
   exit(0);
-}
-
-// Removes what servers and tests leave behind: plain files and empty directories.
-static void remove_directory(const char* directory) {
-  DIR* entries = opendir(directory);
-  for (const struct dirent* entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
-    if (entry->d_name[0] != '.') {
-      remove(path);
-    }
-  }
-  if (entries != NULL) {
-    closedir(entries);
-  }
-  rmdir(directory);
 }
 
 static void start(Run* run, const Test* test, const char* program) {
@@ -90,33 +70,38 @@ static void start(Run* run, const Test* test, const char* program) {
   run->tries += 1;
   run->start = now_ms();
   run->stood_still = 0;
-  strcpy(run->directory, "/tmp/belay-test-XXXXXX");
-  CHECK(mkdtemp(run->directory) != NULL);
+  run->output = memfd_create("output", MFD_CLOEXEC);
+  CHECK(run->output >= 0);
   run->pid = fork();
   CHECK(run->pid >= 0);
   if (run->pid == 0) {
-    run_test(test, program, run->directory);
+    run_test(test, program, run->output);
   }
 }
 
-static void print_output(const char* directory) {
-  char path[64];
+static void print_output(int output) {
   char bytes[4096];
-  output_path(directory, path);
-  FILE* output = fopen(path, "r");
-  for (size_t size; output != NULL && (size = fread(bytes, 1, sizeof bytes, output)) > 0;) {
-    fwrite(bytes, 1, size, stdout);
-  }
-  if (output != NULL) {
-    fclose(output);
+  lseek(output, 0, SEEK_SET);
+  for (ssize_t size; (size = read(output, bytes, sizeof bytes)) > 0;) {
+    fwrite(bytes, 1, (size_t)size, stdout);
   }
 }
 
-// Says how the test ended and removes what it left behind.
+// Keeps the end of what a test that failed has printed.
+static void note_failure(const Run* run, int failures) {
+  char bytes[1025];
+  const off_t size = lseek(run->output, 0, SEEK_END);
+  const off_t most = (off_t)sizeof bytes - 1;
+  const ssize_t count = pread(run->output, bytes, sizeof bytes - 1, size > most ? size - most : 0);
+  bytes[count < 0 ? 0 : count] = '\0';
+  dprintf(failures, "FAILED  %s (try %d; the machine stood still for %lld ms)\n%s", run->test->name,
+          run->tries, (long long)run->stood_still, bytes);
+}
+
+// Says how the test ended.
 static bool has_passed(const Run* run) {
   kill(-run->pid, SIGKILL);
-  print_output(run->directory);
-  remove_directory(run->directory);
+  print_output(run->output);
   const bool passed = WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0;
   if (WIFSIGNALED(run->status)) {
     const int signal = WTERMSIG(run->status);
@@ -135,11 +120,14 @@ static void finish(Run* run, const char* program, Tally* tally) {
              run->stood_still >= kStandstillMs && run->tries < kMostTries) {
     printf("  again: the machine stood still for %lld ms\n", (long long)run->stood_still);
     ++tally->again;
+    close(run->output);
     start(run, run->test, program);
     return;
   } else {
+    note_failure(run, tally->failures);
     ++tally->failed;
   }
+  close(run->output);
   memset(run, 0, sizeof *run);
 }
 
@@ -148,7 +136,9 @@ static void finish(Run* run, const char* program, Tally* tally) {
 static Run* look_after(Run* runs, int at_a_time, const char* program, Tally* tally) {
   const int64_t before = now_ms();
   nap();
-  const int64_t stood_still = now_ms() - before;
+  const int64_t now = now_ms();
+  const int64_t busy = now - idler_awake_at(&tally->idler);
+  const int64_t stood_still = now - before > busy ? now - before : busy;
   Run* free_place = NULL;
   for (Run* run = runs; run != runs + at_a_time; ++run) {
     run->stood_still = stood_still > run->stood_still ? stood_still : run->stood_still;
@@ -170,7 +160,8 @@ static int jobs(void) {
 static Tally run_all(const char* program, int count, char** words) {
   const int at_a_time = jobs();
   Run runs[kMostAtATime] = {0};
-  Tally tally = {0};
+  Tally tally = {.idler = idler_start(), .failures = memfd_create("failures", MFD_CLOEXEC)};
+  CHECK(tally.failures >= 0);
   int selected = 0;
   for (const Test* const* table = test_tables; *table != NULL; ++table) {
     for (const Test* test = *table; test->name != NULL; ++test) {
@@ -186,6 +177,7 @@ static Tally run_all(const char* program, int count, char** words) {
   while (tally.passed + tally.failed < selected) {
     look_after(runs, at_a_time, program, &tally);
   }
+  idler_end(&tally.idler);
   return tally;
 }
 
@@ -230,6 +222,7 @@ int main(int argc, char** argv) {
   if (is_full && sees_every_number) {
     tally.failed += count_missing();
   }
+  print_output(tally.failures);
   printf("%d times a test was run again\n", tally.again);
   printf("integration: %d passed, %d failed\n", tally.passed, tally.failed);
   return tally.failed == 0 ? 0 : 1;

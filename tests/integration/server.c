@@ -1,8 +1,6 @@
 #include "server.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,11 +11,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "tls.h"
 
 enum { kMaxWords = 32, kReplySize = 65536 };
 
@@ -58,70 +55,6 @@ int listen_on(uint16_t port) {
   return listener;
 }
 
-void server_prepare(Server* server, const char* program, const char* directory) {
-  memset(server, 0, sizeof *server);
-  server->program = program;
-  snprintf(server->directory, sizeof server->directory, "%s", directory);
-  server->port = free_port();
-  snprintf(server->url, sizeof server->url, "redis://127.0.0.1:%d", server->port);
-  snprintf(server->unix_url, sizeof server->unix_url, "unix://%s/socket", server->directory);
-}
-
-static void clock_path(const Server* server, char* path, size_t size) {
-  snprintf(path, size, "%s/clock", server->directory);
-}
-
-void server_prepare_clock(Server* server) {
-  char path[96];
-  clock_path(server, path, sizeof path);
-  const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  CHECK(fd >= 0 && ftruncate(fd, sizeof *server->ahead_s) == 0);
-  void* memory = mmap(NULL, sizeof *server->ahead_s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  CHECK(memory != MAP_FAILED);
-  close(fd);
-  server->ahead_s = memory;
-}
-
-static void preload_clock(const Server* server) {
-  char path[96];
-  clock_path(server, path, sizeof path);
-  setenv("LD_PRELOAD", BELAY_STEP_CLOCK, 1);
-  setenv("BELAY_TEST_CLOCK", path, 1);
-}
-
-static _Noreturn void run_server(const Server* server) {
-  char port[16];
-  char path[96];
-  snprintf(port, sizeof port, "%d", server->port);
-  snprintf(path, sizeof path, "%s/socket", server->directory);
-  const char* words[kMaxWords] = {server->program,
-                                  "--port",
-                                  port,
-                                  "--bind",
-                                  "127.0.0.1",
-                                  "--unixsocket",
-                                  path,
-                                  "--save",
-                                  "",
-                                  "--appendonly",
-                                  "no",
-                                  "--dir",
-                                  server->directory,
-                                  "--logfile",
-                                  "log",
-                                  "--databases",
-                                  "4"};
-  int count = 17;
-  for (int i = 0; server->options[i] != NULL; ++i) {
-    words[count++] = server->options[i];
-  }
-  if (server->ahead_s != NULL) {
-    preload_clock(server);
-  }
-  execvp(server->program, (char* const*)words);
-  _exit(127);
-}
-
 int dial_port(uint16_t port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const struct sockaddr_in address = local(port);
@@ -132,46 +65,57 @@ int dial_port(uint16_t port) {
   return fd;
 }
 
-static bool answers(const Server* server) {
-  const int fd = dial_port(server->port);
-  if (fd >= 0) {
-    close(fd);
-  } else {
-    // It may have found its port taken.
-    CHECK(waitpid(server->pid, NULL, WNOHANG) == 0);
+static void launch_as(Server* server, const char* const* words) {
+  CHECK(launch_start(&server->launch, words));
+  server->directory = server->launch.directory;
+  server->port = (uint16_t)server->launch.port;
+  snprintf(server->url, sizeof server->url, "redis://127.0.0.1:%d", server->port);
+  snprintf(server->unix_url, sizeof server->unix_url, "unix://%s", server->launch.socket);
+}
+
+static void prefer_tls(Server* server) {
+  if (getenv("BELAY_TEST_TLS") != NULL) {
+    tls_serve(server);
   }
-  return fd >= 0;
+}
+
+void server_launch(Server* server, const char* program) {
+  memset(server, 0, sizeof *server);
+  server->program = program;
+  launch_as(server, (const char* const[]){program, "--databases", "4", NULL});
+  prefer_tls(server);
+}
+
+void server_relaunch_with_clock(Server* server) {
+  const int fd = memfd_create("clock", MFD_CLOEXEC);
+  CHECK(fd >= 0 && ftruncate(fd, sizeof *server->ahead_s) == 0);
+  void* memory = mmap(NULL, sizeof *server->ahead_s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  CHECK(memory != MAP_FAILED);
+  server->ahead_s = memory;
+  char clock[64];  // stays open for further starts
+  snprintf(clock, sizeof clock, "BELAY_TEST_CLOCK=/proc/%d/fd/%d", getpid(), fd);
+  launch_end(&server->launch);
+  launch_as(server, (const char* const[]){"env", "LD_PRELOAD=" BELAY_STEP_CLOCK, clock,
+                                          server->program, "--databases", "4", NULL});
 }
 
 void server_start(Server* server) {
-  const pid_t parent = getpid();
-  server->pid = fork();
-  CHECK(server->pid >= 0);
-  if (server->pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) {
-      _exit(1);
-    }
-    run_server(server);
-  }
-  EVENTUALLY(answers(server));
+  const char* words[kMaxWords] = {"start"};
+  memcpy(words + 1, server->options, sizeof server->options);
+  CHECK(launch_tell(&server->launch, words));
+  prefer_tls(server);
 }
 
 void server_kill(Server* server) {
-  kill(server->pid, SIGKILL);
-  waitpid(server->pid, NULL, 0);
-  server->pid = 0;
+  CHECK(LAUNCH_TELL(&server->launch, "kill"));
 }
 
 void server_pause(Server* server) {
-  kill(server->pid, SIGSTOP);
-  int status = 0;
-  waitpid(server->pid, &status, WUNTRACED);
-  CHECK(WIFSTOPPED(status));
+  CHECK(LAUNCH_TELL(&server->launch, "pause"));
 }
 
 void server_continue(Server* server) {
-  kill(server->pid, SIGCONT);
+  CHECK(LAUNCH_TELL(&server->launch, "continue"));
 }
 
 // ---- Commands

@@ -1,36 +1,38 @@
-// Servers that a test starts itself: Redis or Valkey on a free port of 127.0.0.1 and a unix socket,
-// without persistence, ended when the test's process ends. And a connection of our own to them, to
-// say what no client of the library would say.
+// Servers that a test starts itself, by ../support/launch_server.py. And a connection of our own to
+// them, to say what no client of the library would say.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "support/launch.h"
+
 typedef struct Server {
-  const char* program;     // redis-server or valkey-server
-  const char* options[8];  // further ones, until NULL
-  char directory[64];
+  Launch launch;
+  const char* program;        // redis-server or valkey-server
+  const char* options[8];     // further ones of its next start, until NULL
   volatile int64_t* ahead_s;  // of its own clock (step_clock.c); NULL: the machine's
+  const char* directory;      // its own; a test may put files there
   char url[64];
   char unix_url[128];
   uint16_t port;
-  pid_t pid;  // 0: not running
+  uint16_t tls_port;  // where BELAY_TEST_TLS is set: its url is that port's
 } Server;
 
-// Gives the server a port and a directory; it does not run yet.
-void server_prepare(Server* server, const char* program, const char* directory);
-// Starts it, empty, where it was, and waits until it answers.
-void server_start(Server* server);
+// Starts a server and waits until it answers.
+void server_launch(Server* server, const char* program);
 // Ends it as a crash would.
 void server_kill(Server* server);
+// Starts it again, empty, where it was, and waits until it answers.
+void server_start(Server* server);
 // Stops and continues it as a whole.
 void server_pause(Server* server);
 void server_continue(Server* server);
 
-// Gives the server a wall clock of its own, from its next start on. Then *server->ahead_s may be
+// Launches the server anew, elsewhere, with a wall clock of its own. Then *server->ahead_s may be
 // set at any moment to how many seconds that is ahead of the machine's.
-void server_prepare_clock(Server* server);
+void server_relaunch_with_clock(Server* server);
 
 // Sends one command (words until NULL) and gives its reply: integers and strings as text, the
 // elements of an array one a line, an error with its leading '-'. Fails the test where none comes.

@@ -161,6 +161,18 @@ belay_client* client_of(const ClientSetup* setup) {
   return client;
 }
 
+void make_clients(const Server* server, belay_client** clients, int count) {
+  for (int i = 0; i < count; ++i) {
+    clients[i] = CLIENT(.url = server->url, .watchdog_lease_ms = 3600 * 1000);
+  }
+}
+
+void free_clients(belay_client** clients, int count) {
+  for (int i = 0; i < count; ++i) {
+    belay_client_free(clients[i]);
+  }
+}
+
 belay_request* request_of(const RequestSetup* setup) {
   belay_request* request = belay_request_new(setup->primitive == 0 ? BELAY_LOCK : setup->primitive);
   const int64_t name_size = setup->name_size == 0 ? -1 : setup->name_size;
@@ -255,6 +267,25 @@ belay_event* check_event(const char* file, int line, belay_client* client, int32
   return event;
 }
 
+belay_event* next_but_of_holds(belay_client* client, int64_t wait_ms) {
+  belay_event* event = belay_next(client, wait_ms);
+  while (event != NULL && (belay_event_kind(event) == BELAY_EVENT_AT_RISK ||
+                           belay_event_kind(event) == BELAY_EVENT_RECOVERED ||
+                           belay_event_kind(event) == BELAY_EVENT_LOST)) {
+    belay_event_free(event);
+    event = belay_next(client, wait_ms);
+  }
+  return event;
+}
+
+int64_t acquired(belay_client* client, int64_t tag) {
+  belay_event* event = next_but_of_holds(client, scaled(kLimitMs));
+  CHECK(event != NULL && belay_event_kind(event) == BELAY_EVENT_ACQUIRED);
+  CHECK_STATUS(BELAY_OK, belay_event_status(event));
+  CHECK_INT(tag, belay_event_tag(event));
+  return event_end(event);
+}
+
 void check_why(const char* file, int line, int32_t status, const char* part, int64_t answer,
                belay_event* why) {
   check_status(file, line, "the call", status, (int32_t)(answer < 0 ? -answer : answer));
@@ -283,4 +314,19 @@ int64_t event_end(belay_event* event) {
   const int64_t hold = belay_event_hold(event);
   belay_event_free(event);
   return hold;
+}
+
+belay_event* check_grant_soon(const char* file, int line, belay_client* client, int64_t tag) {
+  const int64_t start = now_ms();
+  belay_event* event = check_event(file, line, client, BELAY_EVENT_ACQUIRED, tag, BELAY_OK);
+  if (now_ms() - start >= scaled(kLessThanAPollMs)) {
+    fail_check(file, line, "the grant came as late as a poll");
+  }
+  return event;
+}
+
+int64_t take_soon(belay_client* client, int64_t tag) {
+  belay_event* event = GRANT_SOON(client, tag);
+  CHECK(belay_event_fence(event, 0) > 0);
+  return event_end(event);
 }

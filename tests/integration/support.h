@@ -23,17 +23,17 @@ extern const bool sees_every_number;
 
 // One table a file; a table ends with a NULL name.
 extern const Test turn_tests[];
-extern const Test shared_tests[];
-extern const Test joint_tests[];
+extern const Test reader_writer_tests[];
+extern const Test held_together_tests[];
 extern const Test semaphore_tests[];
-extern const Test many_tests[];
-extern const Test many_fault_tests[];
+extern const Test several_names_tests[];
+extern const Test lock_delay_tests[];
 extern const Test hold_tests[];
 extern const Test query_tests[];
 extern const Test name_tests[];
 extern const Test guard_tests[];
 extern const Test latch_tests[];
-extern const Test await_tests[];
+extern const Test latch_wait_tests[];
 extern const Test async_tests[];
 extern const Test end_tests[];
 extern const Test within_tests[];
@@ -49,12 +49,14 @@ extern const Test distance_tests[];
 extern const Test death_tests[];
 extern const Test state_tests[];
 extern const Test host_tests[];
+extern const Test hosts_tests[];
 extern const Test refusal_tests[];
 extern const Test rights_tests[];
 extern const Test misuse_tests[];
 extern const Test log_tests[];
 extern const Test secret_tests[];
 extern const Test scale_tests[];
+extern const Test tls_tests[];
 
 // ---- Processes
 
@@ -108,6 +110,10 @@ typedef struct ClientSetup {
 belay_client* client_of(const ClientSetup* setup);
 #define CLIENT(...) client_of(&(const ClientSetup){__VA_ARGS__})
 
+// Clients whose watchdog does nothing meanwhile.
+void make_clients(const Server* server, belay_client** clients, int count);
+void free_clients(belay_client** clients, int count);
+
 typedef struct RequestSetup {
   const char* name;
   int64_t name_size;  // 0: it ends with NUL
@@ -158,6 +164,21 @@ belay_event* check_event(const char* file, int line, belay_client* client, int32
 // The same where nothing else is of interest; gives its hold.
 #define TAKE(client, kind, tag, status) event_end(EVENT(client, kind, tag, status))
 int64_t event_end(belay_event* event);
+
+// A good deal less than a fallback poll, and than a third of the default lease.
+enum { kLessThanAPollMs = 3500 };
+
+// Takes the grant of a tag, which must be there soon: no poll has brought it.
+belay_event* check_grant_soon(const char* file, int line, belay_client* client, int64_t tag);
+#define GRANT_SOON(client, tag) check_grant_soon(__FILE__, __LINE__, (client), (tag))
+// The same with its fence; gives the hold.
+int64_t take_soon(belay_client* client, int64_t tag);
+
+// What comes next, but for news of holds; NULL: nothing. A hold that was handed over has a short
+// lease until the server confirms it: on a busy machine it may be told of as at risk, and lost.
+belay_event* next_but_of_holds(belay_client* client, int64_t wait_ms);
+// The hold that this submission gets, whatever is told of others meanwhile.
+int64_t acquired(belay_client* client, int64_t tag);
 
 // A call that fails so, and says why in `why`, which it is given.
 void check_why(const char* file, int line, int32_t status, const char* part, int64_t answer,

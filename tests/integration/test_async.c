@@ -145,6 +145,35 @@ static void test_cancel(Server* server) {
   belay_client_free(client);
 }
 
+static void check_cancelled(belay_client* client, const char* message) {
+  CHECK_STATUS(BELAY_OK, belay_cancel(client, 1));
+  belay_event* event = EVENT(client, BELAY_EVENT_ACQUIRED, 1, BELAY_CANCELLED);
+  CHECK_TEXT(message, belay_event_message(event));
+  CHECK(message[0] != 0 || belay_event_message(event)[0] == 0);
+  belay_event_free(event);
+}
+
+static void test_cancel_says_what_was_in_the_way(Server* server) {
+  belay_client* holder = CLIENT(.url = server->url);
+  belay_client* client = CLIENT(.url = server->url);
+  GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
+  EVENTUALLY(waiters_of(holder, "a") == 1);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));  // has read the answer before this one
+  check_cancelled(client, "");
+  server_pause(server);
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "b"));
+  check_cancelled(client, "no answer yet");
+  server_continue(server);
+  belay_client_free(holder);
+  belay_client_free(client);
+  client = CLIENT(.url = "unix:///no-such-socket", .request_timeout_ms = 100);
+  REFUSED(BELAY_UNAVAILABLE, belay_lock(client, "a", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
+  check_cancelled(client, "no such file or directory");
+  belay_client_free(client);
+}
+
 static void test_cancel_of_one_of_several(Server* server) {
   belay_client* holder = CLIENT(.url = server->url);
   belay_client* client = CLIENT(.url = server->url);
@@ -638,6 +667,8 @@ const Test async_tests[] = {
     {"A misused call for the next event returns the end", test_next_misused_ends},
     {"A tag is in use until its event", test_tag_in_use},
     {"A cancelled acquire leaves nothing on the server", test_cancel},
+    {"A cancel says what was in the way, if it was the server",
+     test_cancel_says_what_was_in_the_way},
     {"A cancel of one of several local waiters leaves the others in their order",
      test_cancel_of_one_of_several},
     {"A cancel that meets the grant ends in a hold or in nothing",

@@ -20,12 +20,6 @@ static void step_to(Server* server, int64_t seconds) {
   CHECK(llabs(server_seconds(server) - before) > kHour / 2);
 }
 
-static void start_with_own_clock(Server* server) {
-  server_kill(server);
-  server_prepare_clock(server);
-  server_start(server);
-}
-
 // A lock goes from one client to the other and back, by messages.
 static int64_t pass_around(belay_client* one, belay_client* two, int64_t fence) {
   belay_client* const clients[] = {one, two};
@@ -48,7 +42,7 @@ static int64_t pass_around(belay_client* one, belay_client* two, int64_t fence) 
 
 // Within a connection's life the clock bound is wrong by an hour after each step.
 static void test_steps_between_holds(Server* server) {
-  start_with_own_clock(server);
+  server_relaunch_with_clock(server);
   belay_client* one = CLIENT(.url = server->url);
   belay_client* two = CLIENT(.url = server->url);
   const int64_t start = now_ms();
@@ -67,7 +61,7 @@ static void test_steps_between_holds(Server* server) {
 // A step back prolongs the record, and ends no hold: neither one that the watchdog renews nor one
 // of a fixed lease. The waiter gets it by a message.
 static void test_step_back_while_held(Server* server) {
-  start_with_own_clock(server);
+  server_relaunch_with_clock(server);
   const int64_t lease = scaled(600);
   belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = lease);
   belay_client* waiter = CLIENT(.url = server->url);
@@ -90,7 +84,7 @@ static void test_step_back_while_held(Server* server) {
 
 // The local deadline of a fixed lease knows nothing of the server's clock.
 static void test_fixed_lease_over_a_step_back(Server* server) {
-  start_with_own_clock(server);
+  server_relaunch_with_clock(server);
   const int64_t lease = scaled(1000);
   belay_client* client = CLIENT(.url = server->url);
   const int64_t start = now_ms();
@@ -109,7 +103,7 @@ static void test_fixed_lease_over_a_step_back(Server* server) {
 // A step ahead ends the lease on the server. The holder learns it at its next renewal; what it did
 // meanwhile has the lower fence; it frees and renews nothing of its successor's.
 static void test_step_ahead_while_held(Server* server) {
-  start_with_own_clock(server);
+  server_relaunch_with_clock(server);
   const int64_t lease = scaled(1500);
   belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = lease);
   belay_client* waiter = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
@@ -136,7 +130,7 @@ static void test_step_ahead_while_held(Server* server) {
 
 // What was on its way when the clock stepped comes too late for its not-after, and is asked again.
 static void test_changes_over_a_step_ahead(Server* server) {
-  start_with_own_clock(server);
+  server_relaunch_with_clock(server);
   belay_client* client = CLIENT(.url = server->url);
   const char* const words[] = {"INCR"};
   CHECK(belay_latch_set(client, "latch", -1, 9, 0, NULL) > 0);
@@ -154,7 +148,7 @@ static void test_changes_over_a_step_ahead(Server* server) {
 
 // With the data lost and the clock gone back, the fences that clients have seen still count.
 static void test_step_back_with_lost_data(Server* server) {
-  start_with_own_clock(server);
+  server_relaunch_with_clock(server);
   belay_client* client = CLIENT(.url = server->url);
   const int64_t first = GRANTED(belay_lock(client, "a", -1, 0, NULL));
   const int64_t fence = belay_hold_fence(client, first, 0);

@@ -178,7 +178,7 @@ static void test_cut_breaks(Server* server) {
     }
     const int32_t released = belay_release(holder, hold);
     CHECK(released == BELAY_OK || released == BELAY_LOST);
-    const int64_t next = TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    const int64_t next = acquired(waiter, 1);
     CHECK_STATUS(BELAY_OK, belay_client_ping(breaker, NULL));
     CHECK_STATUS(BELAY_OK, belay_verify(waiter, next, NULL));
     give_back(waiter, next);

@@ -13,9 +13,6 @@
 
 enum { kLongLeaseMs = 3600 * 1000 };
 
-// A good deal less than a fallback poll.
-enum { kLessThanAPollMs = 3500 };
-
 static int64_t server_number(const Server* server, const char* command, const char* key) {
   return strtoll(server_ask(server, command, key, NULL), NULL, 10);
 }

@@ -34,9 +34,7 @@ static void test_no_server(Server* server) {
     REFUSED(BELAY_UNAVAILABLE, belay_lock(client, "a", -1, wait, &why));
     CHECK(now_ms() - start >= limit - 1);
     CHECK_TEXT("refused", belay_event_message(why));
-    char address[32];
-    snprintf(address, sizeof address, "127.0.0.1:%d", server->port);
-    CHECK_TEXT(address, belay_event_message(why));
+    CHECK_TEXT(strstr(server->url, "127.0.0.1:"), belay_event_message(why));
     CHECK_INT(0, belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS));
     belay_event_free(why);
   }
@@ -587,14 +585,16 @@ static void test_stopped_waiter(Server* server) {
 
 // Once: the connection was given up as the call was.
 static void test_silence_is_told_once(Server* server) {
-  belay_client* client = CLIENT(.url = server->url, .request_timeout_ms = 300);
+  char limit[32];
+  snprintf(limit, sizeof limit, " within %d ms", (int)scaled(300));
+  belay_client* client = CLIENT(.url = server->url, .request_timeout_ms = scaled(300));
   CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
   server_pause(server);
   for (int i = 0; i < 2; ++i) {
     belay_event* why = NULL;
     CHECK_STATUS(BELAY_UNAVAILABLE, belay_client_ping(client, &why));
-    CHECK_TEXT(" within 300 ms", belay_event_message(why));
-    CHECK(strstr(strstr(belay_event_message(why), "within 300 ms") + 1, "within") == NULL);
+    CHECK_TEXT(limit, belay_event_message(why));
+    CHECK(strstr(strstr(belay_event_message(why), limit) + 2, "within") == NULL);
     belay_event_free(why);
   }
   server_continue(server);

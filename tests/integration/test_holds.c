@@ -62,6 +62,22 @@ static void test_largest_owner(Server* server) {
 
 // ---- Releases
 
+// Whether or not the news comes first: the server did not have it.
+static void test_release_of_what_was_broken(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  belay_client* other = CLIENT(.url = server->url);
+  for (int i = 0; i < 100; ++i) {
+    const int64_t hold = GRANTED(ACQUIRE(client, 0, .name = "a"));
+    CHECK_STATUS(BELAY_OK, belay_break(other, "a", -1, 0, NULL));
+    belay_event* event = NULL;
+    CHECK_STATUS(BELAY_LOST, release_why(client, hold, &event));
+    CHECK_INT(BELAY_REASON_BROKEN, belay_event_int(event, BELAY_FIELD_REASON));
+    belay_event_free(event);
+  }
+  belay_client_free(client);
+  belay_client_free(other);
+}
+
 static void test_double_release(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   const int64_t first = GRANTED(belay_lock(client, "a", -1, 0, NULL));
@@ -334,6 +350,8 @@ const Test hold_tests[] = {
      test_reentry},
     {"An owner re-enters although others wait", test_reentry_past_a_queue},
     {"The largest owner is told from its neighbour", test_largest_owner},
+    {"A release of what was broken is LOST, though the news may come later",
+     test_release_of_what_was_broken},
     {"A second release is UNKNOWN_HOLD and frees nobody's hold", test_double_release},
     {"A second release of a nested hold does not free the outer one",
      test_double_release_of_a_nested_hold},

@@ -57,6 +57,11 @@ static void test_not_found(Server* server) {
   CHECK_TEXT("'a'", belay_event_message(event));
   belay_event_free(event);
   REFUSED(BELAY_NOT_FOUND, belay_latch_count(client, "a", -1, NULL));
+  belay_request* request = REQUEST(.name = "a", .primitive = BELAY_LATCH);
+  CHECK_WHY(BELAY_NOT_FOUND, "'a'", belay_acquire(client, request, 0, -1, &why));
+  REFUSED(BELAY_NOT_FOUND, belay_acquire(client, request, 0, 0, NULL));
+  CHECK_INT(0, waiters_of(client, "a"));
+  belay_request_free(request);
   CHECK(belay_latch_set(client, "a", -1, 1, 100, NULL) > 0);
   EVENTUALLY(belay_latch_count(client, "a", -1, NULL) == -BELAY_NOT_FOUND);
   CHECK(belay_latch_set(client, "a", -1, 2, 60000, NULL) > 0);
@@ -73,9 +78,18 @@ static void test_other_kinds(Server* server) {
   belay_event_free(event);
   REFUSED(BELAY_WRONG_TYPE, belay_latch_count_down(client, "a", -1, 1, NULL));
   REFUSED(BELAY_WRONG_TYPE, belay_latch_count(client, "a", -1, NULL));
+  belay_request* latch = REQUEST(.name = "a", .primitive = BELAY_LATCH);
+  CHECK_WHY(BELAY_WRONG_TYPE, "holds a lock, not a latch",
+            belay_acquire(client, latch, 0, -1, &why));
+  belay_request_free(latch);
   CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
   CHECK(belay_latch_set(client, "b", -1, 1, 0, NULL) > 0);
-  REFUSED(BELAY_WRONG_TYPE, belay_lock(client, "b", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "b", .primitive = BELAY_LATCH));
+  EVENTUALLY(waiters_of(client, "b") == 1);
+  for (int64_t wait_ms = -1; wait_ms <= 0; ++wait_ms) {
+    CHECK_WHY(BELAY_WRONG_TYPE, "holds a latch, not a lock",
+              belay_lock(client, "b", -1, wait_ms, &why));
+  }
   CHECK_INT(1, belay_latch_count(client, "b", -1, NULL));
   belay_client_free(client);
 }
@@ -196,7 +210,8 @@ static void test_rights(Server* server) {
 const Test latch_tests[] = {
     {"A latch counts down to 0, and may be set again", test_count_down},
     {"A latch that is running answers IN_USE when it is set", test_in_use},
-    {"A latch that is not there answers NOT_FOUND, also after its time to live", test_not_found},
+    {"A latch that is not there answers NOT_FOUND, also after its time to live, and to a waiter",
+     test_not_found},
     {"The name of another thing answers WRONG_TYPE and says what it is", test_other_kinds},
     {"Submitted calls about latches have their events", test_async},
     {"Calls about latches that cannot be meant are INVALID_ARGUMENT", test_misuse},

@@ -176,6 +176,7 @@ static void test_good_urls(Server* server) {
                               "redis://:pass@h",
                               "redis://user:pass@h:7",
                               "redis://user@h",
+                              "redis://user:pass@h1,h2:7,[::1]/1",
                               "redis://u%20x:p%40%3A%2F@h/0",
                               "redis://[::1]",
                               "redis://[::1]:6380/2",
@@ -238,6 +239,8 @@ static void test_malformed_urls(Server* server) {
   for (size_t i = 0; i < sizeof kUrls / sizeof kUrls[0]; ++i) {
     check_url(kUrls[i].url, BELAY_INVALID_ARGUMENT, kUrls[i].part);
   }
+  check_url("redis://h1,,h2", BELAY_INVALID_ARGUMENT, "host 2 of the list is empty");
+  check_url("redis://h1,h2,h1", BELAY_INVALID_ARGUMENT, "host 3 of the list is the same");
   char long_path[200] = "unix:///";
   memset(long_path + strlen(long_path), 'x', 150);
   check_url(long_path, BELAY_INVALID_ARGUMENT, "151");
@@ -245,14 +248,14 @@ static void test_malformed_urls(Server* server) {
 
 static void test_unsupported_urls(Server* server) {
   (void)server;
-  check_url("rediss://h", BELAY_UNSUPPORTED_URL, "rediss");
-  check_url("rediss://user:pass@h:6379/0", BELAY_UNSUPPORTED_URL, "rediss");
+  check_url("valkeys://h", BELAY_UNSUPPORTED_URL, "valkeys");
+  check_url("tls://user:pass@h:6379/0", BELAY_UNSUPPORTED_URL, "tls");
   check_url("valkey://h", BELAY_UNSUPPORTED_URL, "valkey");
   check_url("http://h", BELAY_UNSUPPORTED_URL, "scheme");
   check_url("redis+sentinel://h/name", BELAY_UNSUPPORTED_URL, "scheme");
-  check_url("redis://h1,h2", BELAY_UNSUPPORTED_URL, "list");
-  check_url("redis://h1:1,h2:2/0", BELAY_UNSUPPORTED_URL, "list");
-  check_url("redis://u:p@h1:1,h2:2", BELAY_UNSUPPORTED_URL, "list");
+  check_url("redis-sentinel://h1,h2/name", BELAY_UNSUPPORTED_URL, "scheme");
+  check_url("redis-cluster://h1,h2", BELAY_UNSUPPORTED_URL, "scheme");
+  check_url("redlock://h1,h2,h3", BELAY_UNSUPPORTED_URL, "scheme");
 }
 
 static void test_urls_hide_passwords(Server* server) {
@@ -261,14 +264,14 @@ static void test_urls_hide_passwords(Server* server) {
                               "redis://:hush@h:99999",
                               "redis://:hush@h?x=1",
                               "redis://:hush@h/db",
-                              "redis://:hush@h1,h2",
+                              "redis://:hush@h1,,h2",
                               "redis://user:hu/hush@h:0",
                               "redis://user:a@hush@h:0",
                               "redis://user:hush%zz@h",
                               "redis://:what?hush@h",
                               "redis://:what?hush=1@h",
                               "redis://:what?x@y:hush@h",
-                              "rediss://user:hush@h",
+                              "rediss://user:hush@h:0",
                               "rediss://:what?hush@h",
                               "unix://user:hush@relative",
                               "unix://:hush@/tmp/socket?db=x",
@@ -280,7 +283,7 @@ static void test_urls_hide_passwords(Server* server) {
                               "redis://localhost/hush",
                               "redis://localhost:6379/0/hush",
                               "redis://[hush",
-                              "redis://h,hush",
+                              "redis://h,hush,",
                               "unix:///tmp/socket?password=hush",
                               "unix://hush",
                               "hush://h",

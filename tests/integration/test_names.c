@@ -52,9 +52,6 @@ static const Name kOdd[] = {
 
 enum { kCount = sizeof kOdd / sizeof kOdd[0] };
 
-// A good deal less than a fallback poll.
-enum { kLessThanAPollMs = 3500 };
-
 #define OF(i) .name = kOdd[i].bytes, .name_size = kOdd[i].size
 
 static int64_t members_of(belay_client* client, const Name* name, int32_t role) {
@@ -105,7 +102,7 @@ static bool is_acquired(const belay_event* event) {
 
 // The end of a wait, which must be there soon: a message has brought it, as no poll has. On a busy
 // machine what was handed over may end before it is confirmed: events of that are passed over.
-static int64_t take_soon(belay_client* client, int64_t tag, int32_t status) {
+static int64_t take_end_soon(belay_client* client, int64_t tag, int32_t status) {
   const int64_t start = now_ms();
   belay_event* event = belay_next(client, scaled(kLimitMs));
   while (event != NULL && !is_acquired(event)) {
@@ -121,7 +118,7 @@ static int64_t take_soon(belay_client* client, int64_t tag, int32_t status) {
 // Takes what a wait was for, and gives it back for good, also where it has ended by itself; the
 // others who hold the name stay.
 static void pass_on(belay_client* client, int64_t tag, const Name* name, int64_t others) {
-  const int32_t status = belay_release(client, take_soon(client, tag, BELAY_OK));
+  const int32_t status = belay_release(client, take_end_soon(client, tag, BELAY_OK));
   CHECK(status == BELAY_OK || status == BELAY_LOST || status == BELAY_UNAVAILABLE);
   EVENTUALLY(members_of(client, name, BELAY_ROLE_HOLDER) == others);
 }
@@ -267,11 +264,11 @@ static void test_latches(Server* server) {
     CHECK_INT(1, belay_latch_count_down(one, name->bytes, name->size, i + 1, NULL));
     CHECK(belay_next(two, 0) == NULL);
     CHECK_INT(0, belay_latch_count_down(one, name->bytes, name->size, 1, NULL));
-    take_soon(two, i + 1, BELAY_OK);
+    take_end_soon(two, i + 1, BELAY_OK);
     CHECK(belay_latch_set(one, name->bytes, name->size, 1, 0, NULL) > 0);
     WAIT_FOR(two, i + 1, OF(i), .primitive = BELAY_LATCH);
     CHECK_STATUS(BELAY_OK, belay_break(one, name->bytes, name->size, 0, NULL));
-    take_soon(two, i + 1, BELAY_NOT_FOUND);
+    take_end_soon(two, i + 1, BELAY_NOT_FOUND);
   }
   belay_client_free(one);
   belay_client_free(two);

@@ -103,11 +103,11 @@ static void test_waiters_go_first(Server* server) {
     proxy_break_next(&proxy, kFaults[i % kFaultCount]);
     CHECK_STATUS(BELAY_OK, belay_release_nowait(client, held));
     CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, -1, .name = "a"));
-    const int64_t first = TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    const int64_t first = acquired(waiter, 1);
     EVENTUALLY(waiters_of(waiter, "a") == 1);
-    CHECK(belay_next(client, 0) == NULL);
+    CHECK(next_but_of_holds(client, 0) == NULL);
     give_back(waiter, first);
-    give_back(client, TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK));
+    give_back(client, acquired(client, 1));
   }
   CHECK_INT(kRounds * (kFaultCount - 1), proxy.state->faults);
   belay_client_free(client);

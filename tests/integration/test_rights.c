@@ -136,6 +136,8 @@ static const char* const kRightsOfLocks[] = {"time",   "get",     "set",       "
                                              "zcard",  "hget",    "hset",      "hdel"};
 static const char* const kRightsOfSeveral[] = {"mget", "mset"};
 static const char* const kRightsOfLatches[] = {"zremrangebyscore"};
+static const char* const kRightsToInspect[] = {"get", "zcard", "zrange", "zrank", "hget"};
+static const char* const kRightsOfWrites[] = {"get", "set", "incr"};
 
 static void make_lacking(const Server* server, const char* right) {
   char minus[32];
@@ -242,6 +244,19 @@ static void try_several(belay_client* client, const char* right) {
   }
 }
 
+static void try_inspect(belay_client* client, const char* right) {
+  belay_event* why = NULL;
+  const int32_t status = belay_inspect(client, "a", -1, &why);
+  check_lacking(right, "", status, why);
+}
+
+static void try_write(belay_client* client, const char* right) {
+  const char* const argv[] = {"INCR"};
+  belay_event* why = NULL;
+  const int32_t status = belay_fenced_write(client, "belay:own", -1, 5, 1, argv, NULL, &why);
+  check_lacking(right, "", status, why);
+}
+
 typedef void Attempt(belay_client* client, const char* right);
 
 static void try_without(const Server* server, const char* right, Attempt* const* attempts) {
@@ -262,6 +277,8 @@ static void test_each_missing_right(Server* server) {
   Attempt* const all[] = {try_locks, try_permits, try_latches, try_several, NULL};
   Attempt* const of_several[] = {try_several, NULL};
   Attempt* const of_latches[] = {try_latches, NULL};
+  Attempt* const to_inspect[] = {try_inspect, NULL};
+  Attempt* const of_writes[] = {try_write, NULL};
   make_names(server);
   for (size_t i = 0; i < sizeof kRightsOfLocks / sizeof kRightsOfLocks[0]; ++i) {
     try_without(server, kRightsOfLocks[i], all);
@@ -270,6 +287,12 @@ static void test_each_missing_right(Server* server) {
     try_without(server, kRightsOfSeveral[i], of_several);
   }
   try_without(server, kRightsOfLatches[0], of_latches);
+  for (size_t i = 0; i < sizeof kRightsToInspect / sizeof kRightsToInspect[0]; ++i) {
+    try_without(server, kRightsToInspect[i], to_inspect);
+  }
+  for (size_t i = 0; i < sizeof kRightsOfWrites / sizeof kRightsOfWrites[0]; ++i) {
+    try_without(server, kRightsOfWrites[i], of_writes);
+  }
 }
 
 #define IS_REFUSED(...) is_refused(server_ask_as(server, "app", __VA_ARGS__, NULL))

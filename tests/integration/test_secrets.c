@@ -47,14 +47,17 @@ enum { kSkipped = 2 };
 
 static int count_in(const char* bytes, ssize_t size, const Hidden* hidden) {
   const int wanted = hidden->size - kSkipped;
+  const int first = hidden->veiled[kSkipped] ^ kVeil;
+  const char* end = bytes + size - wanted + 1;
   int count = 0;
-  for (ssize_t at = 0; at + wanted <= size; ++at) {
-    int same = 0;
+  while (bytes < end && (bytes = memchr(bytes, first, (size_t)(end - bytes))) != NULL) {
+    int same = 1;
     while (same < wanted &&
-           (unsigned char)bytes[at + same] == (hidden->veiled[same + kSkipped] ^ kVeil)) {
+           (unsigned char)bytes[same] == (hidden->veiled[same + kSkipped] ^ kVeil)) {
       ++same;
     }
     count += same == wanted;
+    ++bytes;
   }
   return count;
 }
@@ -62,8 +65,9 @@ static int count_in(const char* bytes, ssize_t size, const Hidden* hidden) {
 // How often the password stands in what this process may write to. What a sanitizer reserves is
 // larger than any of it.
 static int copies_of(const Hidden* hidden) {
-  enum { kPiece = 1 << 16, kOverlap = 32 };
+  enum { kPiece = 1 << 16 };
 
+  const unsigned long overlap = (unsigned long)hidden->size - kSkipped - 1;  // none counts twice
   const unsigned long too_large = 1UL << 28;
   static char bytes[kPiece];
   int count = 0;
@@ -79,7 +83,7 @@ static int copies_of(const Hidden* hidden) {
     if (rights[0] != 'r' || rights[1] != 'w' || end - start > too_large) {
       continue;
     }
-    for (unsigned long at = start; at < end; at += kPiece - kOverlap) {
+    for (unsigned long at = start; at < end; at += kPiece - overlap) {
       const unsigned long left = end - at;
       const ssize_t size = pread(memory, bytes, left < kPiece ? left : kPiece, (off_t)at);
       count += count_in(bytes, size, hidden);
@@ -224,7 +228,16 @@ static void test_pipe(Server* server) {
   belay_options_free(options);
 }
 
-// What the log has of a client whose password file has this mode.
+static int count_of(const char* part, const char* text) {
+  int count = 0;
+  while ((text = strstr(text, part)) != NULL) {
+    ++count;
+    ++text;
+  }
+  return count;
+}
+
+// What the log has of a client whose password file has this mode, and which connects twice.
 static void check_warning(Server* server, mode_t mode, bool warned) {
   char path[128];
   char text[1024] = "";
@@ -241,18 +254,156 @@ static void check_warning(Server* server, mode_t mode, bool warned) {
   belay_client* client = belay_client_new(options);
   belay_options_free(options);
   CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  server_cut_clients(server);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
   belay_client_free(client);
   dup2(err, STDERR_FILENO);
   CHECK(read(ends[0], text, sizeof text - 1) > 0);
   close(ends[0]);
   close(ends[1]);
   close(err);
-  CHECK_TEXT("connected", text);
-  CHECK_INT(warned, strstr(text, "open to others") != NULL);
+  CHECK_INT(2, count_of("connected", text));
+  CHECK_INT(warned, count_of("open to others", text));
 }
 
+// ---- From a file that is read again at each connection
+
+static void set_passwords(const Server* server, const char* change) {
+  server_tell(server, "ACL", "SETUSER", "rotor", "on", "allkeys", "allchannels", "+@all", change,
+              NULL);
+}
+
+// At once, as one who exchanges a password ought to.
+static void exchange(const char* path, const char* text) {
+  char other[256];
+  snprintf(other, sizeof other, "%s.new", path);
+  write_file(other, text, 0600);
+  CHECK(rename(other, path) == 0);
+}
+
+static belay_client* client_by_file(const Server* server, const char* path) {
+  belay_options* options = belay_options_new();
+  CHECK_STATUS(BELAY_OK, belay_options_set_url(options, server->url));
+  CHECK_STATUS(BELAY_OK, belay_options_set_user(options, "rotor"));
+  CHECK_STATUS(BELAY_OK, belay_options_set_password_file(options, path));
+  CHECK_STATUS(BELAY_OK, belay_options_set_request_timeout_ms(options, scaled(1000)));
+  belay_client* client = belay_client_new(options);
+  CHECK(client != NULL);
+  belay_options_free(options);
+  return client;
+}
+
+// It does not end with the connection; and what is new can be had.
+static void check_survives(belay_client* client, int64_t hold) {
+  EVENTUALLY(belay_client_ping(client, NULL) == BELAY_OK);
+  CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(client, GRANTED(belay_lock(client, "b", -1, 0, NULL))));
+}
+
+static void test_rotation(Server* server) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/password", server->directory);
+  set_passwords(server, ">old");
+  exchange(path, "old\n");
+  belay_client* client = client_by_file(server, path);
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  set_passwords(server, ">new");
+  exchange(path, "new\n");
+  set_passwords(server, "<old");
+  server_cut_clients(server);
+  check_survives(client, hold);
+  // The file comes late: whoever has the old password is refused, and tries again.
+  set_passwords(server, ">newest");
+  set_passwords(server, "<new");
+  server_cut_clients(server);
+  EVENTUALLY(belay_client_ping(client, NULL) == BELAY_AUTH_FAILED);
+  exchange(path, "newest\n");
+  check_survives(client, hold);
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  belay_client_free(client);
+}
+
+static bool is_unavailable(belay_client* client, const char* part) {
+  belay_event* why = NULL;
+  const int32_t status = belay_client_ping(client, &why);
+  const char* message = belay_event_message(why);
+  const bool so = status == BELAY_UNAVAILABLE && strstr(message, "the password file '") != NULL &&
+                  strstr(message, part) != NULL;
+  belay_event_free(why);
+  return so;
+}
+
+// Whatever stands in its place, the client waits for the file, and keeps what it holds.
+static void check_waits_for_file(const Server* server, belay_client* client, int64_t hold,
+                                 const char* path, const char* part) {
+  server_cut_clients(server);
+  EVENTUALLY(is_unavailable(client, part));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, hold));
+  remove(path);
+  exchange(path, "old\n");
+  check_survives(client, hold);
+}
+
+static void test_file_in_the_way(Server* server) {
+  char path[128];
+  char text[5001];
+  snprintf(path, sizeof path, "%s/password", server->directory);
+  set_passwords(server, ">old");
+  exchange(path, "old\n");
+  belay_client* client = client_by_file(server, path);
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  CHECK(remove(path) == 0);
+  check_waits_for_file(server, client, hold, path, "No such file");
+  CHECK(remove(path) == 0 && mkfifo(path, 0600) == 0);
+  check_waits_for_file(server, client, hold, path, "no regular file any more");
+  CHECK(remove(path) == 0 && symlink("/dev/zero", path) == 0);
+  check_waits_for_file(server, client, hold, path, "no regular file any more");
+  write_file(path, "", 0600);
+  check_waits_for_file(server, client, hold, path, "is empty");
+  memset(text, 'x', 5000);
+  text[5000] = '\0';
+  write_file(path, text, 0600);
+  check_waits_for_file(server, client, hold, path, "more than 4095 bytes");
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  belay_client_free(client);
+}
+
+static void test_relative_path(Server* server) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/password", server->directory);
+  set_passwords(server, ">old");
+  exchange(path, "old\n");
+  CHECK(chdir(server->directory) == 0);
+  belay_client* client = client_by_file(server, "password");
+  CHECK(chdir("/") == 0);
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  belay_client_free(client);
+}
+
+// As of a daemon that is started by root: the file is closed to the user that it becomes.
+static void test_change_of_user(Server* server) {
+  enum { kNobody = 65534 };
+
+  if (geteuid() != 0) {
+    return;
+  }
+  char path[128];
+  snprintf(path, sizeof path, "%s/password", server->directory);
+  set_passwords(server, ">old");
+  exchange(path, "old\n");
+  belay_client* client = client_by_file(server, path);
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  CHECK(seteuid(kNobody) == 0);
+  server_cut_clients(server);
+  check_survives(client, hold);
+  CHECK(seteuid(0) == 0);
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  belay_client_free(client);
+}
+
+// The server takes any password.
 static void test_modes(Server* server) {
-  server_tell(server, "CONFIG", "SET", "requirepass", "s3cret", NULL);
   check_warning(server, 0600, false);
   check_warning(server, 0400, false);
   check_warning(server, 0640, true);
@@ -264,5 +415,11 @@ const Test secret_tests[] = {
     {"A password that a server echoes is masked, also encoded or cut short", test_echo},
     {"A password file that is none is refused in time", test_odd_files},
     {"A password may come from a pipe", test_pipe},
-    {"A password file that others may open is warned of", test_modes},
+    {"A password file that others may open is warned of, once", test_modes},
+    {"A password is exchanged in its file without losing a hold", test_rotation},
+    {"A password file that is gone or none at a reconnect is waited for, and costs no hold",
+     test_file_in_the_way},
+    {"A password file is found again from another directory", test_relative_path},
+    {"A password that a process may not read any more after a change of user stays in use",
+     test_change_of_user},
     {NULL, NULL}};

@@ -10,32 +10,14 @@
 
 enum { kLongLeaseMs = 3600 * 1000 };
 
-// A good deal less than a fallback poll.
-enum { kLessThanAPollMs = 3500 };
-
 // Of the semaphore "s".
 #define PERMITS(...) .name = "s", .primitive = BELAY_SEMAPHORE, __VA_ARGS__
 #define TRY(client, count, of) ACQUIRE((client), 0, PERMITS(.permits = (count), .limit = (of)))
 #define SUBMIT_PERMITS(client, tag, count, of) \
   SUBMIT((client), (tag), -1, PERMITS(.permits = (count), .limit = (of)))
 
-static void make_clients(const Server* server, belay_client** clients, int count) {
-  for (int i = 0; i < count; ++i) {
-    clients[i] = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
-  }
-}
-
-static void free_clients(belay_client** clients, int count) {
-  for (int i = 0; i < count; ++i) {
-    belay_client_free(clients[i]);
-  }
-}
-
-// Takes the grant of a tag, which must be there soon: no poll has brought it.
-static int64_t take_soon(belay_client* client, int64_t tag, int64_t permits) {
-  const int64_t start = now_ms();
-  belay_event* event = EVENT(client, BELAY_EVENT_ACQUIRED, tag, BELAY_OK);
-  CHECK(now_ms() - start < scaled(kLessThanAPollMs));
+static int64_t take_permits_soon(belay_client* client, int64_t tag, int64_t permits) {
+  belay_event* event = GRANT_SOON(client, tag);
   CHECK_INT(permits, belay_event_int(event, BELAY_FIELD_PERMITS));
   return event_end(event);
 }
@@ -102,7 +84,7 @@ static void test_set_limit(Server* server) {
   CHECK_INT(5, belay_event_int(event, BELAY_FIELD_LIMIT));
   CHECK_INT(1, belay_event_int(event, BELAY_FIELD_AVAILABLE));
   belay_event_free(event);
-  const int64_t other = take_soon(clients[1], 1, 2);
+  const int64_t other = take_permits_soon(clients[1], 1, 2);
   check_free(clients[1], 1, 5);
 
   CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(clients[1], "s", -1, 1, NULL));
@@ -169,7 +151,7 @@ static void test_arguments(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   REFUSED(BELAY_INVALID_ARGUMENT, ACQUIRE(client, 10, PERMITS(.permits = 0, .limit = 3)));
   REFUSED(BELAY_INVALID_ARGUMENT, ACQUIRE(client, -1, PERMITS(.permits = 0, .limit = 3)));
-  TOLD(client, BELAY_INVALID_ARGUMENT, "wait_ms", SUBMIT_PERMITS(client, 1, 0, 3));
+  TOLD(client, BELAY_INVALID_ARGUMENT, "permits was 0", SUBMIT_PERMITS(client, 1, 0, 3));
   CHECK(belay_next(client, 0) == NULL);
   belay_client_free(client);
 }
@@ -220,7 +202,7 @@ static void test_permits(Server* server) {
   EVENTUALLY(waiters_of(clients[0], "s") == 1);
   CHECK(belay_next(clients[0], 0) == NULL);
   CHECK_STATUS(BELAY_OK, belay_release(clients[1], two));
-  const int64_t next = take_soon(clients[0], 1, 2);
+  const int64_t next = take_permits_soon(clients[0], 1, 2);
   REFUSED(BELAY_BUSY, TRY(clients[1], 2, 3));
   GRANTED(TRY(clients[1], 1, 3));
   give_back(clients[0], next);
@@ -232,13 +214,13 @@ static void test_drain(Server* server) {
   make_clients(server, clients, 2);
   const int64_t two = GRANTED(TRY(clients[0], 2, 5));
   CHECK_STATUS(BELAY_OK, SUBMIT(clients[1], 1, 0, PERMITS(.permits = 0, .limit = 5)));
-  const int64_t rest = take_soon(clients[1], 1, 3);
+  const int64_t rest = take_permits_soon(clients[1], 1, 3);
   REFUSED(BELAY_BUSY, TRY(clients[1], 0, 5));
   REFUSED(BELAY_BUSY, TRY(clients[0], 1, 5));
   CHECK_STATUS(BELAY_OK, belay_release(clients[0], two));
   CHECK_STATUS(BELAY_OK, belay_release(clients[1], rest));
   CHECK_STATUS(BELAY_OK, SUBMIT(clients[1], 1, 0, PERMITS(.permits = 0)));
-  take_soon(clients[1], 1, 5);
+  take_permits_soon(clients[1], 1, 5);
   free_clients(clients, 2);
 }
 
@@ -314,11 +296,11 @@ static void test_fifo(Server* server) {
     CHECK(belay_next(clients[1], 0) == NULL && belay_next(clients[2], 0) == NULL);
   }
   CHECK_STATUS(BELAY_OK, belay_release(clients[0], holds[2]));
-  const int64_t large = take_soon(clients[1], 1, 3);
+  const int64_t large = take_permits_soon(clients[1], 1, 3);
   CHECK(belay_next(clients[1], 0) == NULL && belay_next(clients[2], 0) == NULL);
   give_back(clients[1], large);
-  take_soon(clients[2], 2, 1);
-  take_soon(clients[1], 3, 1);
+  take_permits_soon(clients[2], 2, 1);
+  take_permits_soon(clients[1], 3, 1);
   free_clients(clients, 3);
 }
 
@@ -340,7 +322,7 @@ static void test_large_request_gives_up(Server* server) {
     }
     TAKE(clients[1], BELAY_EVENT_ACQUIRED, 7, ends_how == 0 ? BELAY_CANCELLED : BELAY_TIMEOUT);
     for (int i = 1; i <= 2; ++i) {
-      give_back(clients[i], take_soon(clients[i], i, 1));
+      give_back(clients[i], take_permits_soon(clients[i], i, 1));
     }
   }
   free_clients(clients, 3);
@@ -426,7 +408,7 @@ static void test_killed_holder(Server* server) {
   STAYS(lease * 2, belay_next(clients[1], 0) == NULL);
   const int64_t start = now_ms();
   child_kill(&child);
-  take_soon(clients[1], 1, 2);
+  take_permits_soon(clients[1], 1, 2);
   CHECK(now_ms() - start < lease + scaled(2000));
   CHECK_STATUS(BELAY_OK, belay_verify(clients[0], one, NULL));
   free_clients(clients, 2);
@@ -443,7 +425,7 @@ static void test_stopped_waiter(Server* server) {
   EVENTUALLY(waiters_of(clients[0], "s") == 2);
   child_pause(&child);
   CHECK_STATUS(BELAY_OK, belay_release(clients[0], hold));
-  give_back(clients[1], take_soon(clients[1], 1, 3));
+  give_back(clients[1], take_permits_soon(clients[1], 1, 3));
   child_continue(&child);
   hear(&child.line);
   child_kill(&child);
@@ -472,7 +454,7 @@ static void test_stopped_waiter_for_too_much(Server* server) {
   CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(clients[0], "s", -1, 2, NULL));
   CHECK_INT(1, waiters_of(clients[0], "s"));
   CHECK_STATUS(BELAY_OK, belay_release(clients[0], hold));
-  give_back(clients[1], take_soon(clients[1], 1, 1));
+  give_back(clients[1], take_permits_soon(clients[1], 1, 1));
   child_continue(&child);
   child_end(&child);
   free_clients(clients, 2);
@@ -486,7 +468,7 @@ static void test_fixed_lease(Server* server) {
       GRANTED(ACQUIRE(clients[0], 0, PERMITS(.permits = 1, .limit = 1, .lease_ms = scaled(300))));
   CHECK_STATUS(BELAY_OK, SUBMIT_PERMITS(clients[1], 1, 1, 1));
   EVENTUALLY(waiters_of(clients[1], "s") == 1);
-  const int64_t next = take_soon(clients[1], 1, 1);
+  const int64_t next = take_permits_soon(clients[1], 1, 1);
   CHECK(belay_hold_fence(clients[1], next, 0) > belay_hold_fence(clients[0], late, 0));
   CHECK_INT(BELAY_HOLD_LOST, belay_hold_state(clients[0], late));
   CHECK_STATUS(BELAY_LOST, belay_release(clients[0], late));
@@ -513,7 +495,7 @@ static void test_extend_and_abandon(Server* server) {
   CHECK_STATUS(BELAY_UNKNOWN_HOLD, belay_release(clients[0], lapses));
   REFUSED(BELAY_BUSY, TRY(clients[0], 1, 2));
   CHECK_STATUS(BELAY_OK, SUBMIT_PERMITS(clients[1], 1, 1, 2));
-  take_soon(clients[1], 1, 1);
+  take_permits_soon(clients[1], 1, 1);
   CHECK_STATUS(BELAY_OK, belay_verify(clients[0], kept, NULL));
   free_clients(clients, 2);
 }
@@ -522,7 +504,7 @@ static void test_max_hold(Server* server) {
   belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = scaled(400));
   CHECK_STATUS(BELAY_OK,
                SUBMIT(client, 1, 0, PERMITS(.permits = 1, .limit = 1, .max_hold_ms = scaled(600))));
-  const int64_t hold = take_soon(client, 1, 1);
+  const int64_t hold = take_permits_soon(client, 1, 1);
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK));
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_LOST, 0, BELAY_LOST));
   EVENTUALLY(TRY(client, 1, 1) > 0);
@@ -543,7 +525,7 @@ static void test_break(Server* server) {
   CHECK_INT(1, belay_event_int(event, BELAY_FIELD_MEMBERS));
   CHECK_INT(fence, belay_event_member_int(event, 0, BELAY_MEMBER_FENCE));
   belay_event_free(event);
-  take_soon(clients[2], 1, 1);
+  take_permits_soon(clients[2], 1, 1);
   EVENTUALLY(belay_hold_state(clients[0], mine) == BELAY_HOLD_LOST);
   CHECK_STATUS(BELAY_OK, belay_verify(clients[0], other, NULL));
   CHECK_STATUS(BELAY_OK, belay_verify(clients[1], third, NULL));
@@ -564,7 +546,7 @@ static void test_break(Server* server) {
 static void test_wiped(Server* server) {
   belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
   CHECK_STATUS(BELAY_OK, SUBMIT_PERMITS(client, 1, 2, 3));
-  const int64_t hold = take_soon(client, 1, 2);
+  const int64_t hold = take_permits_soon(client, 1, 2);
   const int64_t fence = belay_hold_fence(client, hold, 0);
   server_tell(server, "FLUSHALL", NULL);
   CHECK_INT(hold, TAKE(client, BELAY_EVENT_LOST, 0, BELAY_LOST));
@@ -592,7 +574,7 @@ static void test_shutdown(Server* server) {
       TAKE(clients[0], BELAY_EVENT_END, 0, BELAY_CLOSED);
     }
     belay_client_free(clients[0]);
-    give_back(clients[1], take_soon(clients[1], 1, 3));
+    give_back(clients[1], take_permits_soon(clients[1], 1, 3));
     CHECK_INT(0, holders_of(clients[1], "s"));
     free_clients(clients + 1, 2);
   }

@@ -317,7 +317,8 @@ static void test_in_vain_says_why(Server* server) {
   belay_client* holder = CLIENT(.url = server->url);
   belay_client* client = CLIENT(.url = server->url);
   GRANTED(belay_lock(holder, "a", -1, 0, NULL));
-  const char* const held = "'a' is held by another owner, or others wait for it";
+  const char* const held =
+      "'a' is held by another owner, others wait for it, or its lock-delay has not passed";
   CHECK_WHY(BELAY_BUSY, held, belay_lock(client, "a", -1, 0, &why));
   CHECK_WHY(BELAY_BUSY, held, belay_lock(holder, "a", -1, 0, &why));
   CHECK_WHY(BELAY_TIMEOUT, "the wait of 30 ms for 'a' has ended",

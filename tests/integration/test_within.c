@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "support.h"
 
@@ -48,6 +49,24 @@ static void test_out_of_patience(Server* server) {
   give_back(client, TAKE(client, BELAY_EVENT_ACQUIRED, 2, BELAY_OK));
   CHECK(belay_next(client, 0) == NULL);
   belay_client_free(holder);
+  belay_client_free(client);
+}
+
+static long sleeps_of_this_thread(void) {
+  struct rusage usage;
+  CHECK(getrusage(RUSAGE_THREAD, &usage) == 0);
+  return usage.ru_nvcsw;
+}
+
+static void test_no_patience(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  const long before = sleeps_of_this_thread();
+  for (int64_t tag = 1; tag <= 1000; ++tag) {
+    CHECK(acquire_within(client, tag, -1, 0, "a") == NULL);
+  }
+  // Now and then the client's own thread is in the way.
+  CHECK(sleeps_of_this_thread() - before < 500);
   belay_client_free(client);
 }
 
@@ -199,6 +218,7 @@ static void test_beside_a_loop(Server* server) {
 const Test within_tests[] = {
     {"An event that comes in time is returned, and is not queued", test_in_time},
     {"What runs out of patience goes on, and its event is queued", test_out_of_patience},
+    {"Without patience the caller does not sleep", test_no_patience},
     {"A refusal is an event that says so, never NULL", test_refusals},
     {"A cancel by another thread is returned", test_cancelled_by_another_thread},
     {"Losses are queued, as for every submission", test_losses_are_queued},

@@ -464,7 +464,7 @@ TEST_P(Acquire, GivesNoFenceThatNoneCanFollow) {
   EXPECT_EQ(leave("A"), "ok");
   const std::string before = contents();
   const AcquireCall call{.client = "B"};
-  const Reply reply = run(scripts::kAcquire, keys(), {call.packed(), kInbox, "", ""});
+  const Reply reply = run(scripts::kAcquire, keys(), {call.packed()});
   EXPECT_EQ(reply.error_code(), "BELAYTYPE");
   EXPECT_NE(reply.text.find("key " + fence_key()), std::string::npos) << reply.text;
   EXPECT_NE(reply.text.find("delete it"), std::string::npos) << reply.text;

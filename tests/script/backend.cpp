@@ -56,8 +56,8 @@ class SimBackend final : public Backend {
 
 class RealBackend final : public Backend {
  public:
-  explicit RealBackend(ServerProcess::Kind kind)
-      : server_(kind), commands_(server_.connect()), listener_(server_.connect()) {}
+  explicit RealBackend(const std::string& program)
+      : server_(program), commands_(server_.connect()), listener_(server_.connect()) {}
 
   Reply execute(const std::vector<std::string>& argv) override { return commands_.command(argv); }
 
@@ -111,14 +111,14 @@ Backend& Backend::get(Kind kind) {
     return sim;
   }
   if (kind == Kind::kRedis) {
-    static RealBackend redis(ServerProcess::Kind::kRedis);
+    static RealBackend redis("redis-server");
     return redis;
   }
   if (kind == Kind::kOldestRedis) {
-    static RealBackend oldest(ServerProcess::Kind::kOldestRedis);
+    static RealBackend oldest("redis-server-6.2");
     return oldest;
   }
-  static RealBackend valkey(ServerProcess::Kind::kValkey);
+  static RealBackend valkey("valkey-server");
   return valkey;
 }
 

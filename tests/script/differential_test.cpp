@@ -29,13 +29,18 @@ const std::vector<std::string> kClock{"clock:s", "clock:us"};
 
 using Argv = std::vector<std::string>;
 
-// The script with the time taken from its last two keys.
+// The script with the time taken from its last two keys, if it asks for the time. Without them, as
+// after FLUSHALL, it is 1970.
 std::string body_with_clock(const Script& script) {
   const std::string_view time = "redis.call('TIME')";
+  const std::string_view keys =
+      "(function(t) return { t[1] or 0, t[2] or 0 } end)(redis.call('MGET', KEYS[#KEYS - 1], "
+      "KEYS[#KEYS]))";
   std::string body(script.body);
-  const auto at = body.find(time);
-  EXPECT_NE(at, std::string::npos) << script.name;
-  return body.replace(at, time.size(), "redis.call('MGET', KEYS[#KEYS - 1], KEYS[#KEYS])");
+  for (auto at = body.find(time); at != std::string::npos; at = body.find(time, at)) {
+    body.replace(at, time.size(), keys);
+  }
+  return body;
 }
 
 std::string text_of(const Argv& argv) {
@@ -56,6 +61,8 @@ const char* const kOutcomes[] = {"acquire 1",
                                  "acquire 9",
                                  "leave 1",
                                  "leave 2",
+                                 "release 1",
+                                 "release 5",
                                  "renew 1",
                                  "renew 2",
                                  "renew 3",
@@ -87,6 +94,7 @@ const char* const kOutcomes[] = {"acquire 1",
                                  "acquire -BELAYTYPE",
                                  "leave -BELAYVERSION",
                                  "leave -BELAYTYPE",
+                                 "release -BELAYTYPE",
                                  "break -BELAYTYPE",
                                  "message 1",
                                  "message 2",
@@ -103,7 +111,7 @@ class Caller {
   }
 
   Argv next() {
-    const auto kind = random_.between(0, 149);
+    const auto kind = random_.between(0, 164);
     if (kind < 38) {
       return acquire();
     }
@@ -134,7 +142,10 @@ class Caller {
     if (kind < 100) {
       return fault();
     }
-    return kind < 110 ? guard() : latch();
+    if (kind < 115) {
+      return release();
+    }
+    return kind < 125 ? guard() : latch();
   }
 
   // Steps now and then, mostly a little, sometimes past every lease, sometimes back.
@@ -229,7 +240,7 @@ class Caller {
     } else {
       request.group = group_of(name);
     }
-    return call("acquire", {request.packed(), kInbox, request.info, request.group}, {name});
+    return call("acquire", {request.packed()}, {name});
   }
 
   Argv leave() {
@@ -238,6 +249,11 @@ class Caller {
                                claim_and(random_client(), {highest()}) +
                                std::string(1, random_.between(0, 3) == 0 ? '\1' : '\0');
     return call("leave", {packed, kInbox}, {name});
+  }
+
+  Argv release() {
+    const std::string claim = claim_and(random_client(), {});
+    return {"EVALSHA", sha1s_["release"], "1", keys_of(lock())[0], claim, "mark"};
   }
 
   Argv renew() {

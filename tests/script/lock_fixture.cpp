@@ -91,6 +91,9 @@ std::string claim(const std::string& client, std::int64_t epoch) {
 
 std::string AcquireCall::packed() const {
   return Packer()
+      .u8(1)  // version
+      .u8(static_cast<std::uint64_t>(kind))
+      .u8(0)
       .bytes(claim(client, epoch))
       .number(lease)
       .number(not_after)
@@ -99,11 +102,15 @@ std::string AcquireCall::packed() const {
       .number(highest)
       .u8(queue ? 1 : 0)
       .u16(static_cast<std::uint64_t>(local_waiters))
-      .u8(static_cast<std::uint64_t>(kind))
       .number(delay)
       .number(permits)
       .number(limit)
+      .u16(group.size())
+      .u16(kInbox.size())
       .bytes(secret)
+      .bytes(group)
+      .bytes(kInbox)
+      .bytes(info)
       .take();
 }
 
@@ -208,7 +215,7 @@ Reply LockTest::run(const Script& script, const std::vector<std::string>& keys,
 }
 
 Acquired LockTest::acquire_with(const AcquireCall& call) {
-  const Reply reply = run(scripts::kAcquire, keys_, {call.packed(), kInbox, call.info, call.group});
+  const Reply reply = run(scripts::kAcquire, keys_, {call.packed()});
   Acquired result;
   result.code = code_name(
       reply, {"granted", "queued", "busy", "late", "stale", "more", "unknown", "missing", "limit"});

@@ -1,7 +1,8 @@
 // What a script tells a waiter, as its client reads it, and nobody else. On every server; one
 // thread. That no reply and no message shows a secret, the fixture sees to.
-#include "primitive/mac.h"
+#include "dialect/mac.h"
 
+#include "dialect/native.h"
 #include "script/latch_fixture.h"
 
 namespace belay::test {
@@ -16,7 +17,7 @@ class Mac : public LatchTest {
   // What `client` makes of the one message that was sent.
   static std::optional<belay::Message> read_by(const std::string& client,
                                                const std::string& payload) {
-    return HeldPrimitive(Kind::kLock, identity(client)).read_message(payload);
+    return NativeDialect(identity(client), kSecond).read_message(payload);
   }
 
   std::string only_message() {

@@ -568,7 +568,7 @@ TEST_P(Kinds, LockIsNoSemaphore) {
     share("A", 1, group);
     const std::string before = contents();
     const AcquireCall call{.client = "B", .kind = kSemaphore, .limit = 3};
-    EXPECT_EQ(error_of(scripts::kAcquire, {call.packed(), kInbox, "", ""}).find(wanted), 0U);
+    EXPECT_EQ(error_of(scripts::kAcquire, {call.packed()}).find(wanted), 0U);
     EXPECT_EQ(set_limit(3).code, "BELAYTYPE");
     EXPECT_EQ(set_limit(0).code, "BELAYTYPE");
     EXPECT_EQ(renew_permits("A", record()->fence).code, "unreadable");
@@ -581,7 +581,7 @@ TEST_P(Kinds, SemaphoreIsNoLock) {
   const Acquired a = permits("A", 1, 1);
   const std::string before = contents();
   const AcquireCall call{.client = "B"};
-  EXPECT_EQ(error_of(scripts::kAcquire, {call.packed(), kInbox, "", ""}).find(wanted), 0U);
+  EXPECT_EQ(error_of(scripts::kAcquire, {call.packed()}).find(wanted), 0U);
   EXPECT_EQ(share("B").code, "BELAYTYPE");
   EXPECT_EQ(renew({.client = "A", .fence = a.fence}).code, "unreadable");
   EXPECT_EQ(leave("A"), "not ours");
@@ -595,10 +595,8 @@ TEST_P(Kinds, LatchIsNeither) {
   const std::string holds = "BELAYTYPE key " + record_key() + " holds a latch, not a ";
   const AcquireCall lock{.client = "B"};
   const AcquireCall semaphore{.client = "B", .kind = kSemaphore, .limit = 3};
-  EXPECT_EQ(error_of(scripts::kAcquire, {lock.packed(), kInbox, "", ""}).find(holds + "lock"), 0U);
-  EXPECT_EQ(
-      error_of(scripts::kAcquire, {semaphore.packed(), kInbox, "", ""}).find(holds + "semaphore"),
-      0U);
+  EXPECT_EQ(error_of(scripts::kAcquire, {lock.packed()}).find(holds + "lock"), 0U);
+  EXPECT_EQ(error_of(scripts::kAcquire, {semaphore.packed()}).find(holds + "semaphore"), 0U);
   EXPECT_EQ(leave("A"), "BELAYTYPE");
   EXPECT_EQ(set_limit(3).code, "BELAYTYPE");
   EXPECT_EQ(contents(), before);

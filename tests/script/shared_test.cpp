@@ -510,6 +510,15 @@ TEST_P(Shared, DowngradeStoresTheFenceAgainWhereItWasLost) {
   EXPECT_EQ(stored_fence(), a.last);
 }
 
+TEST_P(Shared, DowngradeStoresAFenceBeyondTheRange) {
+  const Acquired a = acquire("A");
+  const Renewed reply =
+      renew({.client = "A", .fence = a.fence, .group = "r", .fence_of_group = a.last + 1});
+  EXPECT_EQ(reply.code, "ok");
+  EXPECT_EQ(record()->fence, a.last + 1);
+  EXPECT_EQ(stored_fence(), a.last + 1);
+}
+
 TEST_P(Shared, IsBrokenWhole) {
   listen({"A", "B", "W"});
   const Acquired a = share("A", 4);

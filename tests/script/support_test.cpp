@@ -1,9 +1,8 @@
-// What tests stand on: servers as child processes, and waiting. One thread.
+// What tests stand on: servers, and waiting. One thread.
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <chrono>
-#include <filesystem>
 
 #include "support/eventually.h"
 #include "support/redis.h"
@@ -14,74 +13,28 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class RealServer : public testing::TestWithParam<ServerProcess::Kind> {};
-
-TEST_P(RealServer, AnswersOnItsSocketAndItsPort) {
-  const ServerProcess server(GetParam());
-  EXPECT_EQ(server.connect().command({"PING"}).canonical(), "+PONG");
-  EXPECT_EQ(Redis::tcp(server.port()).command({"PING"}).canonical(), "+PONG");
-  EXPECT_EQ(server.url(), "redis://127.0.0.1:" + std::to_string(server.port()));
-  EXPECT_EQ(server.unix_url(), "unix://" + server.socket_path());
-}
-
-TEST_P(RealServer, KeepsItsDataAcrossARestartWhereAsked) {
-  ServerProcess server(GetParam());
-  const int port = server.port();
-  server.connect().command({"SET", "k", "v"});
-  server.restart(true);
-  EXPECT_EQ(server.port(), port);
-  EXPECT_EQ(server.connect().command({"GET", "k"}).canonical(), "\"v\"");
-  server.restart(false);
-  EXPECT_EQ(server.connect().command({"GET", "k"}).canonical(), "null");
-}
-
-TEST_P(RealServer, IsStartedAgainAfterAKill) {
-  ServerProcess server(GetParam());
+TEST(Server, IsStartedAgainWithWhatItHasSaved) {
+  ServerProcess server("redis-server");
   Redis before = server.connect();
-  server.kill();
+  before.command({"SET", "k", "v"});
+  server.restart();
   EXPECT_TRUE(before.command({"PING"}).is_error());
-  EXPECT_FALSE(server.connect().connected());
-  server.restart(false);
-  EXPECT_EQ(server.connect().command({"PING"}).canonical(), "+PONG");
+  Redis after = server.connect();
+  EXPECT_EQ(after.command({"GET", "k"}).canonical(), "null");
+  after.command({"SET", "k", "v"});
+  after.command({"SAVE"});
+  server.restart();
+  EXPECT_EQ(server.connect().command({"GET", "k"}).canonical(), "\"v\"");
 }
 
-TEST_P(RealServer, EndsWhenStopped) {
-  ServerProcess server(GetParam());
-  const pid_t pid = server.pid();
-  server.stop();
-  EXPECT_EQ(::kill(pid, 0), -1);
-}
-
-TEST_P(RealServer, ResumesAfterAPause) {
-  const ServerProcess server(GetParam());
-  server.pause();
-  server.resume();
-  EXPECT_EQ(server.connect().command({"PING"}).canonical(), "+PONG");
-}
-
-TEST_P(RealServer, AsksForItsPassword) {
-  const ServerProcess server(GetParam(), {.args = {}, .password = "secret"});
-  EXPECT_EQ(server.connect().command({"PING"}).canonical(), "+PONG");
-  EXPECT_EQ(Redis::tcp(server.port()).command({"PING"}).error_code(), "NOAUTH");
-}
-
-TEST_P(RealServer, LeavesNothingBehind) {
-  std::string socket;
+TEST(Server, LeavesNothingBehind) {
   pid_t pid = 0;
   {
-    const ServerProcess server(GetParam());
-    socket = server.socket_path();
+    const ServerProcess server("redis-server");
     pid = server.pid();
   }
-  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(socket).parent_path()));
   EXPECT_EQ(::kill(pid, 0), -1);
 }
-
-INSTANTIATE_TEST_SUITE_P(Of, RealServer,
-                         testing::Values(ServerProcess::Kind::kRedis, ServerProcess::Kind::kValkey),
-                         [](const auto& tested) {
-                           return tested.param == ServerProcess::Kind::kRedis ? "redis" : "valkey";
-                         });
 
 TEST(Eventually, IsTrueAsSoonAsItsPredicateIs) {
   int calls = 0;

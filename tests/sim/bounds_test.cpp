@@ -60,7 +60,7 @@ class Bounds : public testing::Test {
 
   static AcquireRequest request_of(Process& process, const std::string& name = "a") {
     AcquireRequest request;
-    request.primitive = &process.lock();
+    request.primitive = &process.dialect().lock;
     request.name = name;
     request.notify = true;
     return request;
@@ -298,7 +298,7 @@ class Stopped : public Bounds, public testing::WithParamInterface<Use> {
     if (GetParam() == Use::kReaders && (process.number() == 1 || process.number() == 2)) {
       request.want.group = kReaders;
     } else if (GetParam() == Use::kPermits) {
-      request.primitive = &process.semaphore();
+      request.primitive = &process.dialect().semaphore;
       request.want.limit = 2;
       request.want.permits = process.number() == 0 ? 2 : 1;
     }
@@ -519,7 +519,6 @@ TEST_F(Bounds, FarAwaySeveralNamesGoRound) {
       take_turns(
           [](Process& process) {
             AcquireRequest request = request_of(process);
-            request.many = &process.many();
             request.names = {{"a", Want()}, {"b", Want()}};
             return request;
           },
@@ -553,7 +552,7 @@ TEST_F(Bounds, FarAwayPermitsGoRound) {
     take_turns(
         [](Process& process) {
           AcquireRequest request = request_of(process, "s");
-          request.primitive = &process.semaphore();
+          request.primitive = &process.dialect().semaphore;
           request.want.limit = 2;
           request.want.permits = process.number() == 0 ? 2 : 1;
           return request;
@@ -626,6 +625,7 @@ TEST_F(Bounds, LocalOwnersDoNotStarveAnotherClient) {
 // However short they are: in 10 ms these would be a hundred.
 TEST_F(Bounds, LocalOwnersHandOnSixteenTimesWhileAnotherClientWaits) {
   make_world(kMillisecond / 2);
+  world->server().set_client_commands_allowed(false);  // a change of a watched record ends it, too
   Process& crowd = add_process();
   Process& other = add_process();
   hold_time = 100;
@@ -644,6 +644,7 @@ TEST_F(Bounds, LocalOwnersHandOnSixteenTimesWhileAnotherClientWaits) {
 
 // However few handoffs: 16 of these would take 80 ms.
 TEST_F(Bounds, LocalOwnersHandOnForTenMillisecondsWhileAnotherClientWaits) {
+  world->server().set_client_commands_allowed(false);  // a change of a watched record ends it, too
   Process& crowd = add_process();
   Process& other = add_process();
   hold_time = 5 * kMillisecond;
@@ -784,7 +785,7 @@ TEST_F(Bounds, HeldLocksAreRenewedInBatches) {
 TEST_F(Bounds, AHolderThatCannotReachTheServerIsWarnedAndThenLosesItInTime) {
   queue_up(1);
   const Micros stopped = world->now();
-  world->stop_server(60 * kSecond);
+  world->stop_server(0, 60 * kSecond);
   run_for(kLease);
   EXPECT_EQ(lost, 1);
   EXPECT_EQ(processes[0]->look(hold)->state, BELAY_HOLD_LOST);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/packing.h"
-#include "primitive/keys.h"
+#include "dialect/keys.h"
 #include "scripts/scripts.h"
 
 namespace belay::sim {
@@ -90,6 +90,28 @@ void Checks::on_event(Process& process, const Event& event) {
       found->second.lost = true;
       found->second.believed_until = 0;
     }
+  }
+}
+
+void Checks::on_message(const Process& process, const Message& message) {
+  const auto broken = breaks_.find(message.name);
+  if (message.kind == MessageKind::kBroken && broken != breaks_.end() &&
+      broken->second.at == message.server_time.since_1970) {  // else somebody else has made it
+    known_breaks_[{process.number(), message.name}] = broken->second.at;
+  }
+}
+
+void Checks::wiped(std::size_t host, const std::string& key) {
+  wipes_[{host, key}].insert(world_.server_time(host));
+}
+
+// It may have missed some, but it has not heard of a later one than the next.
+void Checks::on_invalidated(const Process& process, std::size_t host, std::string_view key) {
+  const HostKey what(host, key);
+  const std::set<Micros>& times = wipes_[what];
+  Micros& known = known_wipes_[{process.number(), what}];
+  if (const auto next = times.upper_bound(known); next != times.end()) {
+    known = *next;
   }
 }
 
@@ -211,7 +233,8 @@ bool Checks::of_old_tenure(int process, const Submission& submission, std::int64
   }
   const auto broken = breaks_.find(submission.name);
   const std::int64_t last_before_break = broken == breaks_.end() ? 0 : broken->second.last_fence;
-  if (fence <= world_.data_lost_at() || fence <= last_before_break) {
+  if (fence <= world_.data_lost_at(world_.host_of(key_of("belay:", 'r', submission.name))) ||
+      fence <= last_before_break) {
     return true;
   }
   const auto found = told_.find({process, submission.name});
@@ -248,6 +271,22 @@ void Checks::check_fence(Process& process, std::int64_t fence, const Submission&
                        " is not above " + std::to_string(highest));
     }
   }
+  // No fence is below the server's time at its grant.
+  const auto broken = known_breaks_.find({process.number(), submission.name});
+  if (!re_entered && broken != known_breaks_.end() && fence < broken->second &&
+      !faults_.data_loss && !faults_.clock_back) {
+    world_.violation("P1: '" + submission.name + "' was granted under fence " +
+                     std::to_string(fence) + ", which its process knew to be broken");
+  }
+  const std::string record = key_of("belay:", 'r', submission.name);
+  for (const std::string& key : {record, std::string()}) {
+    const auto wiped = known_wipes_.find({process.number(), {world_.host_of(record), key}});
+    if (!re_entered && wiped != known_wipes_.end() && fence < wiped->second &&
+        !faults_.clock_back && !faults_.failovers) {
+      world_.violation("P1: '" + submission.name + "' was granted under fence " +
+                       std::to_string(fence) + ", which its process knew to be wiped");
+    }
+  }
   if (fence > highest) {
     owner_[submission.name] = {process.number(), submission.owner};
     groups.clear();
@@ -280,7 +319,9 @@ void Checks::after_script(Server::Args argv) {
   }
   for (auto& [name, latest] : breaks_) {
     if (argv[kRecordKey] == key_of("belay:", 'r', name)) {
-      latest.last_fence = Unpacker(world_.server().text(argv[kFenceKey]).value_or("")).number();
+      Server& server = world_.server(world_.host_of(argv[kFenceKey]));
+      latest.at = world_.server_time(world_.host_of(argv[kFenceKey]));
+      latest.last_fence = Unpacker(server.text(argv[kFenceKey]).value_or("")).number();
     }
   }
 }
@@ -410,7 +451,13 @@ void Checks::at_end(const std::vector<std::unique_ptr<Process>>& processes) {
                        " still remembers a claim when all have ended");
     }
   }
-  Server& server = world_.server();
+  for (std::size_t host = 0; host < world_.hosts(); ++host) {
+    check_rest(world_.server(host));
+  }
+}
+
+// What may stay for ever, and nothing else, is left.
+void Checks::check_rest(Server& server) {
   const int connection = server.connect([](std::string_view) {});
   const std::string keys = server.execute(connection, {"KEYS", "*"});
   server.disconnect(connection);

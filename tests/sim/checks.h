@@ -38,6 +38,8 @@ class Checks {
   // It was not, after all.
   void refused(Process& process, std::int64_t tag) { pending_.erase({process.number(), tag}); }
 
+  // A message came.
+  void on_message(const Process& process, const Message& message);
   // An event came.
   void on_event(Process& process, const Event& event);
   // The application gave a hold back, or let it go.
@@ -46,6 +48,10 @@ class Checks {
   void must_be_lost(const Process& process, std::int64_t hold);
   // A name was broken: for a while two may believe that they hold it.
   void broken(const std::string& name);
+  // A key is deleted by hand; none: all.
+  void wiped(std::size_t host, const std::string& key);
+  // A process hears that a watched key has changed; none: that all data were wiped.
+  void on_invalidated(const Process& process, std::size_t host, std::string_view key);
   // A process's command has run on the server.
   void after_script(Server::Args argv);
   void after_step(Process& process);
@@ -113,6 +119,7 @@ class Checks {
 
   struct Break {
     Micros until = 0;             // two may believe
+    Micros at = 0;                // of the server's clock
     std::int64_t last_fence = 0;  // that any grant before it may have
   };
 
@@ -122,6 +129,7 @@ class Checks {
   void check_exclusion(const Key& key, const Live& live);
   void check_limit(const std::string& semaphore);
   void begin_lock_delay(const Live& live);
+  void check_rest(Server& server);
   bool exclusion_applies(const std::string& name) const;
 
   World& world_;
@@ -140,6 +148,13 @@ class Checks {
   // The fence that a process was told of last, and which owner.
   std::map<std::pair<int, std::string>, std::pair<std::int64_t, std::int64_t>> told_;
   std::map<std::string, Break> breaks_;  // the latest
+  // That a process has been told of: the latest, of the server's clock.
+  std::map<std::pair<int, std::string>, Micros> known_breaks_;
+  // When a key of a server, or all of them (""), was deleted, by its clock; and the latest time
+  // that a process was told of.
+  using HostKey = std::pair<std::size_t, std::string>;
+  std::map<HostKey, std::set<Micros>> wipes_;
+  std::map<std::pair<int, HostKey>, Micros> known_wipes_;
   std::uint64_t grants_ = 0;
 };
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/packing.h"
-#include "primitive/keys.h"
+#include "dialect/keys.h"
 #include "scripts/scripts.h"
 #include "sim/process.h"
 
@@ -23,6 +23,7 @@ bool is_break(Server::Args argv) {
 
 void Custody::watch(const std::string& name) {
   watched_.push_back({name,
+                      world_.host_of(key_of(kPrefix, 'r', name)),
                       key_of(kPrefix, 'r', name),
                       key_of(kPrefix, 'q', name),
                       key_of(kPrefix, 'w', name),
@@ -34,7 +35,8 @@ void Custody::watch(const std::string& name) {
 
 Custody::Holders Custody::live_holders(const Watched& watched) const {
   Holders holders;
-  const std::optional<std::string_view> bytes = world_.server().text(watched.record_key);
+  const std::optional<std::string_view> bytes =
+      world_.server(watched.host).text(watched.record_key);
   if (!bytes) {
     return holders;
   }
@@ -53,7 +55,7 @@ Custody::Holders Custody::live_holders(const Watched& watched) const {
   }
   fields.bytes(34);  // holds, local waiters, who handed it on
   holder.kept_until = holder.expires + fields.number();
-  if (fields.complete() && holder.kept_until >= world_.server_time()) {
+  if (fields.complete() && holder.kept_until >= world_.server_time(watched.host)) {
     holder.process = process_of(client);
     holders.emplace(client, holder);
   }
@@ -61,9 +63,9 @@ Custody::Holders Custody::live_holders(const Watched& watched) const {
 }
 
 void Custody::add_members(const Watched& watched, Holders* holders) const {
-  for (const Server::Ranked& end : world_.server().ranked(watched.ends_key)) {
+  for (const Server::Ranked& end : world_.server(watched.host).ranked(watched.ends_key)) {
     const std::optional<std::string_view> bytes =
-        world_.server().field(watched.waiters_key, "=" + end.member);
+        world_.server(watched.host).field(watched.waiters_key, "=" + end.member);
     Unpacker fields(bytes.value_or(std::string_view()));
     Holder holder;
     holder.process = process_of(end.member);
@@ -72,7 +74,7 @@ void Custody::add_members(const Watched& watched, Holders* holders) const {
     fields.number();  // since
     holder.expires = fields.number();
     holder.kept_until = holder.expires + fields.number();
-    if (fields.complete() && holder.kept_until >= world_.server_time()) {
+    if (fields.complete() && holder.kept_until >= world_.server_time(watched.host)) {
       holders->emplace(end.member, holder);
     }
   }
@@ -81,7 +83,7 @@ void Custody::add_members(const Watched& watched, Holders* holders) const {
 Micros Custody::expires(const std::string& name, int process) const {
   for (const Watched& watched : watched_) {
     for (const auto& [who, holder] : watched.name == name ? live_holders(watched) : Holders()) {
-      if (holder.process == process && holder.expires >= world_.server_time()) {
+      if (holder.process == process && holder.expires >= world_.server_time(watched.host)) {
         return holder.expires;
       }
     }
@@ -100,12 +102,23 @@ bool Custody::holds(const std::string& name, int process) const {
   return false;
 }
 
-bool Custody::gave(const std::string& name, int process, std::int64_t fence) const {
+bool Custody::stood(const std::string& name, int process, std::int64_t epoch) const {
+  return std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) {
+    return watched.name == name &&
+           std::any_of(watched.before.begin(), watched.before.end(), [&](const auto& entry) {
+             return entry.second.process == process && entry.second.epoch == epoch;
+           });
+  });
+}
+
+bool Custody::gave(const std::string& name, int process, std::int64_t fence,
+                   std::int64_t epoch) const {
   return std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) {
     return watched.name == name &&
            std::any_of(watched.fences.begin(), watched.fences.end(), [&](const auto& given) {
-             const auto& [whom, from, to] = given;
-             return whom == process && fence >= from && fence <= to;
+             const auto& [whom, from, to, for_epoch] = given;
+             return whom == process && fence >= from && fence <= to &&
+                    (epoch == 0 || epoch == for_epoch);
            });
   });
 }
@@ -113,7 +126,7 @@ bool Custody::gave(const std::string& name, int process, std::int64_t fence) con
 void Custody::before_script() {
   for (Watched& watched : watched_) {
     watched.before = live_holders(watched);
-    watched.queue = world_.server().ranked(watched.queue_key);
+    watched.queue = world_.server(watched.host).ranked(watched.queue_key);
   }
 }
 
@@ -122,7 +135,7 @@ void Custody::after_script(int process, Server::Args argv) {
     check_texts(watched);
     const Holders after = live_holders(watched);
     for (const auto& [who, holder] : after) {
-      watched.fences.emplace(holder.process, holder.fence, holder.last_fence);
+      watched.fences.emplace(holder.process, holder.fence, holder.last_fence, holder.epoch);
     }
     if (after == watched.before || is_break(argv)) {
       continue;
@@ -175,7 +188,7 @@ void Custody::check_order(const Watched& watched, const std::string& who) {
   if (faults_.data_loss) {
     return;
   }
-  const std::vector<Server::Ranked> queue = world_.server().ranked(watched.queue_key);
+  const std::vector<Server::Ranked> queue = world_.server(watched.host).ranked(watched.queue_key);
   for (const Server::Ranked& was : watched.queue) {
     if (was.member == who) {
       return;
@@ -198,13 +211,13 @@ void Custody::check_texts(const Watched& watched) {
     return;
   }
   std::set<std::string> listed;
-  for (const Server::Ranked& waiter : world_.server().ranked(watched.queue_key)) {
+  for (const Server::Ranked& waiter : world_.server(watched.host).ranked(watched.queue_key)) {
     listed.insert(waiter.member);
   }
-  for (const Server::Ranked& member : world_.server().ranked(watched.ends_key)) {
+  for (const Server::Ranked& member : world_.server(watched.host).ranked(watched.ends_key)) {
     listed.insert("=" + member.member);
   }
-  for (const std::string& who : world_.server().fields(watched.waiters_key)) {
+  for (const std::string& who : world_.server(watched.host).fields(watched.waiters_key)) {
     if (!listed.contains(who)) {
       world_.violation("the text of process " +
                        std::to_string(process_of(who.substr(who.starts_with("=") ? 1 : 0))) +
@@ -216,8 +229,8 @@ void Custody::check_texts(const Watched& watched) {
 void Custody::check_forgotten(const Watched& watched, const Holder& holder) {
   // Where the clock went back, a late command may come in time after all; and a replica that was
   // behind knows nothing of the latest leaves.
-  if (!faults_.clock_back && !faults_.failovers && holder.expires >= world_.server_time() &&
-      !remembers_(holder.process)) {
+  if (!faults_.clock_back && !faults_.failovers &&
+      holder.expires >= world_.server_time(watched.host) && !remembers_(holder.process)) {
     world_.violation("P2: '" + watched.name + "' stands for process " +
                      std::to_string(holder.process) + ", which has forgotten it");
   }

@@ -36,8 +36,12 @@ class Custody {
   // Until when that is so, by the server's clock and without a lock-delay; 0: it has lapsed.
   Micros expires(const std::string& name, int process) const;
 
-  // Whether the fence is one of those that the server has given the process.
-  bool gave(const std::string& name, int process, std::int64_t fence) const;
+  // Whether that claim of the process's stood when the latest script began.
+  bool stood(const std::string& name, int process, std::int64_t epoch) const;
+
+  // Whether the fence is one of those that the server has given the process; if the epoch is not
+  // 0, for that claim.
+  bool gave(const std::string& name, int process, std::int64_t fence, std::int64_t epoch = 0) const;
 
  private:
   // Who holds a name, alone or beside others.
@@ -56,13 +60,15 @@ class Custody {
 
   struct Watched {
     std::string name;
+    std::size_t host;
     std::string record_key;
     std::string queue_key;
     std::string waiters_key;
     std::string ends_key;
     Holders before;
     std::vector<Server::Ranked> queue;
-    std::set<std::tuple<int, std::int64_t, std::int64_t>> fences;  // a process's, from and to
+    // A process's, from and to, for which epoch.
+    std::set<std::tuple<int, std::int64_t, std::int64_t, std::int64_t>> fences;
   };
 
   Holders live_holders(const Watched& watched) const;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/packing.h"
-#include "primitive/keys.h"
+#include "dialect/keys.h"
 #include "scripts/scripts.h"
 
 namespace belay::sim {
@@ -24,6 +24,7 @@ Doubts::Doubts(World& world, const Faults& faults, const Custody& custody, const
       checks_(checks),
       applies_(!faults.data_loss && !faults.clock_back && !faults.clock_forward),
       timeout_(timeout),
+      watchdog_lease_(watchdog_lease),
       longest_lease_(watchdog_lease) {}
 
 void Doubts::asked(const Process& process, std::int64_t tag, std::vector<std::string> names,
@@ -68,7 +69,7 @@ bool Doubts::alone(const Place& place) const {
 
 void Doubts::on_end(const Process& process, const Event& event,
                     const std::vector<std::string>& names) {
-  check_length(process, event, 0);
+  check_length(process, event, 0, longest_lease_);
   const bool granted = event.kind == BELAY_EVENT_ACQUIRED && event.status.ok();
   for (const std::string& name : names) {
     const Place place(process.number(), name);
@@ -84,6 +85,12 @@ void Doubts::on_end(const Process& process, const Event& event,
   }
 }
 
+// How exactly a process knows the server's clock: by a round trip that it has had, and since then
+// worse, by 0.5 % each way.
+Micros Doubts::vagueness(int process) const {
+  return world_.longest_trip(process) + world_.now() / 100;
+}
+
 void Doubts::on_extended(const Process& process, const Event& event, Extension* extension) {
   const std::int32_t code = event.status.code;
   const bool answered =
@@ -92,17 +99,16 @@ void Doubts::on_extended(const Process& process, const Event& event, Extension* 
                      : event.in_doubt > 0 ? process.true_time_of(event.status.in_doubt_until)
                                           : world_.now();
   if (!answered) {
-    check_length(process, event, extension->lease);
+    check_length(process, event, extension->lease, extension->lease);
   }
 }
 
 // What may just have taken place lasts for its lease, and what is asked for is asked for within the
-// request timeout by the server's clock. That is known by a round trip, which a stop of the server,
-// for up to the request timeout, or of the process may lengthen.
-void Doubts::check_length(const Process& process, const Event& event, Micros lease) {
-  const Micros trip = world_.longest_trip() + timeout_ + process.longest_pause();
-  const Micros most = timeout_ + (trip + longest_lease_) * 102 / 100 + 20 * kMillisecond;
-  if (event.in_doubt > 0 && (event.in_doubt < lease || event.in_doubt > most)) {
+// request timeout by the server's clock.
+void Doubts::check_length(const Process& process, const Event& event, Micros least, Micros lease) {
+  const Micros most =
+      timeout_ + lease * 102 / 100 + vagueness(process.number()) + 20 * kMillisecond;
+  if (event.in_doubt > 0 && (event.in_doubt < least || event.in_doubt > most)) {
     world_.violation("doubt: tag " + std::to_string(event.tag) + " of process " +
                      std::to_string(process.number()) + " is in doubt for " +
                      std::to_string(event.in_doubt / kMillisecond) + " ms");
@@ -132,15 +138,21 @@ void Doubts::after_script(int process, Server::Args argv) {
     const Micros lease = request.number();
     for (const std::string& name : watched_) {
       if (argv[kFirstKey + i * kKeys] == key_of("belay:", 'r', name) &&
-          custody_.expires(name, process) == world_.server_time() + lease) {
+          custody_.expires(name, process) ==
+              world_.server_time(world_.host_of(argv[kFirstKey + i * kKeys])) + lease) {
         check_extension(process, name, lease);
       }
     }
   }
 }
 
-// It has just taken place.
+// It has just taken place: within its request timeout, and what has begun by it ends before its
+// doubt does. A renewal by the watchdog may ask for as much.
 void Doubts::check_extension(int process, const std::string& name, Micros lease) {
+  if (lease == watchdog_lease_) {
+    return;
+  }
+  const Micros now = world_.now();
   bool known = false;
   bool may = false;
   for (const auto& [key, extension] : extensions_) {
@@ -148,7 +160,8 @@ void Doubts::check_extension(int process, const std::string& name, Micros lease)
         key.first == process && extension.lease == lease &&
         std::find(extension.names.begin(), extension.names.end(), name) != extension.names.end();
     known = known || suits;
-    may = may || (suits && extension.until >= world_.now());
+    may = may || (suits && now + lease * 99 / 100 - kRounding <= extension.until &&
+                  now <= extension.asked_at + timeout_ + vagueness(process) + 20 * kMillisecond);
   }
   if (known && !may) {
     world_.violation("doubt: an extension of '" + name + "' by process " + std::to_string(process) +

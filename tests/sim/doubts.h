@@ -53,7 +53,8 @@ class Doubts {
 
   void on_end(const Process& process, const Event& event, const std::vector<std::string>& names);
   void on_extended(const Process& process, const Event& event, Extension* extension);
-  void check_length(const Process& process, const Event& event, Micros lease);
+  Micros vagueness(int process) const;
+  void check_length(const Process& process, const Event& event, Micros least, Micros lease);
   void check_extension(int process, const std::string& name, Micros lease);
   bool alone(const Place& place) const;
 
@@ -62,6 +63,7 @@ class Doubts {
   const Checks& checks_;
   const bool applies_;  // the server's clock and data are as they should be
   const Micros timeout_;
+  const Micros watchdog_lease_;
   Micros longest_lease_;  // that anybody has asked for
   std::set<std::string> watched_;
   std::map<Tag, std::vector<std::string>> asked_;  // pending

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/packing.h"
+#include "dialect/keys.h"
+#include "dialect/mac.h"
 #include "net/resp.h"
-#include "primitive/keys.h"
-#include "primitive/mac.h"
 #include "sim/process.h"
 
 namespace belay::sim {
@@ -43,10 +43,11 @@ std::string Forger::made_up() {
   Random& random = world_.random();
   const std::int64_t kind = random.between(1, 6);
   const std::int64_t of = world_.chance(80) ? 1 : random.between(1, 3);
-  const Micros ts = world_.server_time() + (world_.chance(20) ? world_.span(1, kSecond) : 0);
+  const Micros ahead = world_.chance(20) ? world_.span(1, kSecond) : 0;
   const std::string key = key_of("belay:", 'r',
                                  names_[static_cast<std::size_t>(random.between(
                                      0, static_cast<std::int64_t>(names_.size()) - 1))]);
+  const Micros ts = world_.server_time(world_.host_of(key)) + ahead;
   Packer packed;
   packed.u8(static_cast<std::uint64_t>(kind)).u8(static_cast<std::uint64_t>(of));
   packed.number(random.between(1, last_epoch_ + 1)).number(ts);
@@ -97,7 +98,7 @@ void Forger::forge(std::int64_t processes) {
   }
   world_.trace("somebody forges a message of kind " + std::to_string(int{message.payload[0]}) +
                " to " + message.channel);
-  Server& server = world_.server();
+  Server& server = world_.server(world_.some_host());
   const int connection = server.connect([](std::string_view) {});
   static_cast<void>(server.execute(connection, {"PUBLISH", message.channel, message.payload}));
   server.disconnect(connection);

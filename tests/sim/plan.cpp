@@ -18,7 +18,7 @@ class Planner {
     plan.semaphore = on(20);
     if (kind <= 85) {
       stormy(plan);
-      plan.sets = on(30);
+      plan.sets = on(plan.broken ? 80 : 30);
       plan.slots_apart = plan.sets && on(50);
     } else {
       steady(plan);
@@ -87,6 +87,8 @@ class Planner {
       stopped(plan);
     } else if (kind <= 54) {
       refused(plan);
+    } else if (kind <= 60) {
+      broken(plan);
     }
   }
 
@@ -175,6 +177,24 @@ class Planner {
     plan.drain_at = plan.calm_at + 20 * kMillisecond;
   }
 
+  // What was broken is asked about from far enough away that owners of the same process come, and
+  // other names of several are granted, before the answer does.
+  void broken(Plan& plan) {
+    plan.faults = Faults();
+    plan.faults.breaks = true;
+    plan.faults.errors = on(30);
+    plan.broken = true;
+    plan.processes = random_.between(2, 4);
+    plan.most_users = 4;
+    plan.sharing = on(60);
+    plan.semaphore = false;
+    plan.longest_delay = random_.between(1000, 30'000);
+    plan.hold = {kMillisecond, 100 * kMillisecond};
+    plan.between_faults = {kMillisecond, 50 * kMillisecond};
+    plan.calm_at = plan.start_at + span(100 * kMillisecond, kSecond);
+    plan.drain_at = plan.calm_at + 20 * kMillisecond;
+  }
+
   // Long idle with clocks that drift apart, then waiters that stop for as long as a grant lasts:
   // only a bound that has aged keeps them from believing too long.
   void sleepy(Plan& plan) {
@@ -256,7 +276,11 @@ class Planner {
 }  // namespace
 
 Plan make_plan(Random& random) {
-  return Planner(random).make();
+  Plan plan = Planner(random).make();
+  if (plan.sets && random.between(1, 100) <= 30) {
+    plan.hosts = 2;
+  }
+  return plan;
 }
 
 }  // namespace belay::sim

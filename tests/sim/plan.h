@@ -31,18 +31,20 @@ struct Plan {
   std::int64_t identities = 15;  // the same
   std::int64_t delays = 10;      // percent of them that want a lock-delay
   std::int64_t fixed = 30;       // percent of the requests for a fixed lease
-  std::int64_t extends = 0;      // percent of what is done with such a hold that extends it, beyond
-                                 // what everybody does
-  bool semaphore = false;        // one of the names is one
-  std::int64_t limits = 0;       // percent of what is done that changes its limit
-  bool writes = false;           // holders write under their fence
-  bool latch = false;            // users set, count down and await one, too
-  bool sets = false;             // there are three names, of which some users take several at once
-  bool slots_apart = false;      // and these in a command for each slot
+  // Percent of what is done with such a hold that extends it, beyond what everybody does.
+  std::int64_t extends = 0;
+  bool semaphore = false;    // one of the names is one
+  std::int64_t limits = 0;   // percent of what is done that changes its limit
+  bool writes = false;       // holders write under their fence
+  bool latch = false;        // users set, count down and await one, too
+  bool sets = false;         // there are three names, of which some users take several at once
+  bool slots_apart = false;  // and these in a command for each slot
+  std::size_t hosts = 1;     // servers, on which the names lie
   bool distant = false;  // round trips of up to half the request timeout, pauses of up to all of it
   bool rows = false;     // several waiters in a row are stopped when a holder lets go and ends
   bool haunted = false;  // acquires are often cut off on their way, given up, and arrive late
   bool forged = false;   // somebody publishes messages
+  bool broken = false;   // names are broken again and again
   bool stopped = false;  // requests are chosen so that what stops stands in others' way
   Range think{200, 100 * kMillisecond};
   Range hold{200, 100 * kMillisecond};

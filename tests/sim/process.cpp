@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "dialect/keys.h"
+
 namespace belay::sim {
 
 namespace {
 
-constexpr Micros kRememberRequests = 60 * kSecond;
 constexpr std::string_view kIdPrefix = "sim-process-";
 
 Identity identity_of(int number) {
@@ -22,24 +23,13 @@ Config config_of(Micros watchdog_lease, Micros request_timeout) {
   return config;
 }
 
-// One server, of which each slot is asked for apart, as in a cluster.
-class SlotRouter final : public Router {
- public:
-  explicit SlotRouter(Node& node) : node_(node) {}
-
-  Node& node_of(std::uint16_t /*slot*/) override { return node_; }
-
-  std::uint16_t group_of(std::uint16_t slot) override { return slot; }
-
- private:
-  Node& node_;
-};
-
-std::unique_ptr<Router> router_to(Node& node, bool slots_apart) {
-  if (slots_apart) {
-    return std::make_unique<SlotRouter>(node);
+// Puts a link to each host there.
+std::vector<Links> links_to(World& world, int number, std::deque<SimLink>& links) {
+  std::vector<Links> servers;
+  for (std::size_t host = 0; host < world.hosts(); ++host) {
+    servers.push_back({&links.emplace_back(world, number, host)});
   }
-  return std::make_unique<SingleRouter>(node);
+  return servers;
 }
 
 }  // namespace
@@ -62,43 +52,49 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
       offset_(world.random().between(5 * kSecond, 15 * kSecond)),
       drift_ppm_(world.some_drift()),
       config_(config_of(watchdog_lease, request_timeout)),
-      identity_(identity_of(number)),
-      lock_(Kind::kLock, identity_),
-      semaphore_(Kind::kSemaphore, identity_),
-      latch_(identity_, kRememberRequests),
-      many_(identity_),
-      link_(std::make_unique<SimLink>(world, number)) {
-  link_->handlers.opened = [this](int id) {
-    deliver([this, id] {
-      if (link_->connection() == id) {
-        step([this](Micros now) { node_->on_link_open(now); });
+      dialect_(identity_of(number), config_.request_timeout),
+      core_(
+          config_, dialect_,
+          [&world, slots_apart](std::uint16_t slot) {
+            const std::size_t host = world.host_of_slot(slot);
+            return Place{host, slots_apart ? slot : static_cast<std::uint16_t>(host)};
+          },
+          links_to(world, number, links_), log_, *this, last_hold_, world.random()) {
+  for (SimLink& link : links_) {
+    listen_to(link);
+  }
+  able_since_ = world_.now();
+  core_.start(clock());
+  arm();
+}
+
+void Process::listen_to(SimLink& link) {
+  Node& node = core_.node(link);
+  link.handlers.opened = [this, &link, &node](int id) {
+    deliver([this, &link, &node, id] {
+      if (link.connection() == id) {
+        step([&node](Micros now) { node.on_link_open(now); });
       }
     });
   };
-  link_->handlers.bytes = [this](int id, std::string arrived) {
-    deliver([this, id, bytes = std::move(arrived)] {
-      if (link_->connection() == id) {
-        step([this, &bytes](Micros now) { node_->on_link_bytes(bytes, now); });
+  link.handlers.bytes = [this, &link, &node](int id, std::string arrived, Micros sent) {
+    deliver([this, &link, &node, id, sent, bytes = std::move(arrived)] {
+      if (link.connection() == id) {
+        world_.answered(number_, sent);
+        overhear(link, bytes);
+        step([&node, &bytes](Micros now) { node.on_link_bytes(bytes, now); });
       }
     });
   };
-  link_->handlers.closed = [this](int id) {
-    deliver([this, id] {
-      if (link_->connection() == id) {
-        step([this](Micros now) {
-          node_->on_link_closed({BELAY_UNAVAILABLE, "the connection was cut"}, now);
+  link.handlers.closed = [this, &link, &node](int id) {
+    deliver([this, &link, &node, id] {
+      if (link.connection() == id) {
+        step([&node](Micros now) {
+          node.on_link_closed({BELAY_UNAVAILABLE, "the connection was cut"}, now);
         });
       }
     });
   };
-  node_ = std::make_unique<Node>(config_, identity_.inbox(), world.random().next(), *link_, log_);
-  router_ = router_to(*node_, slots_apart);
-  engine_ = std::make_unique<Engine>(config_, lock_,
-                                     std::vector<const Primitive*>{&lock_, &semaphore_, &latch_},
-                                     *router_, *this, last_hold_, world.random().next());
-  able_since_ = world_.now();
-  node_->start(*engine_, clock());
-  arm();
 }
 
 Micros Process::clock_at(Micros true_time) const {
@@ -124,6 +120,29 @@ void Process::on_event(Event event) {
   observer_.on_event(*this, event);
 }
 
+// What is pushed to the engine. Messages only from the server of their name: what somebody sends
+// again by another one may overtake what its own server has said before.
+void Process::overhear(const SimLink& link, std::string_view bytes) {
+  if (!observer_.on_message || !bytes.starts_with('>')) {
+    return;
+  }
+  ReplyReader reader;
+  static_cast<void>(reader.feed(bytes, [this, &link](Reply push) {
+    if (push.at(0).text() == "invalidate") {
+      const Reply keys = push.at(1);
+      observer_.on_invalidated(*this, link.host, keys.is_null() ? "" : keys.at(0).text());
+    }
+    if (push.at(0).text() != "message") {
+      return true;
+    }
+    const auto message = dialect_.read_message(push.at(2).text());
+    if (message && world_.host_of(key_of("belay:", 'r', message->name)) == link.host) {
+      observer_.on_message(*this, *message);
+    }
+    return true;
+  }));
+}
+
 template <class Action>
 void Process::deliver(Action action) {
   if (!alive_) {
@@ -140,25 +159,31 @@ void Process::deliver(Action action) {
 template <class Action>
 void Process::step(const Action& action) {
   action(clock() - world_.clock_slip());
-  link_->flush();
+  flush();
   observer_.after_step(*this);
   arm();
 }
 
+void Process::flush() {
+  for (SimLink& link : links_) {
+    link.flush();
+  }
+}
+
 void Process::call(const std::function<void(Engine&, Micros now)>& action) {
   if (alive_ && !paused_) {
-    step([this, &action](Micros now) { action(*engine_, now); });
+    step([this, &action](Micros now) { action(core_.engine(), now); });
   }
 }
 
 std::optional<Engine::HoldView> Process::look(std::int64_t hold) {
-  const Engine::HoldView view = engine_->look(hold, clock());
-  link_->flush();  // whatever was due by now has been sent
+  const Engine::HoldView view = core_.engine().look(hold, clock());
+  flush();  // whatever was due by now has been sent
   return view;
 }
 
 void Process::arm() {
-  const Micros next = std::min(engine_->next_deadline(), node_->next_deadline());
+  const Micros next = core_.next_deadline();
   if (next == armed_) {
     return;
   }
@@ -170,16 +195,12 @@ void Process::arm() {
   world_.at(true_time_of(std::max(next, clock())), [this, timer] {
     if (alive_ && !paused_ && timer == timer_) {
       armed_ = kNever;
-      step([this](Micros now) {
-        node_->on_timer(now);
-        engine_->on_timer(now);
-      });
+      step([this](Micros now) { core_.on_timer(now); });
     }
   });
 }
 
 void Process::pause(Micros duration) {
-  longest_pause_ = std::max(longest_pause_, duration);
   if (!alive_ || paused_) {
     return;
   }
@@ -197,12 +218,7 @@ void Process::resume() {
   paused_ = false;
   able_since_ = world_.now();
   armed_ = kNever;
-  const auto fire = [this] {
-    step([this](Micros now) {
-      node_->on_timer(now);
-      engine_->on_timer(now);
-    });
-  };
+  const auto fire = [this] { step([this](Micros now) { core_.on_timer(now); }); };
   if (world_.chance(30)) {
     fire();
   }
@@ -221,12 +237,15 @@ void Process::crash() {
   world_.trace("process " + std::to_string(number_) + " is killed");
   alive_ = false;
   missed_.clear();
-  link_->close();
+  for (SimLink& link : links_) {
+    link.close();
+  }
 }
 
 void Process::cut(bool ghosts, bool told) {
-  if (link_->connected()) {
-    world_.cut(link_->connection(), ghosts, told);
+  const SimLink& link = links_[world_.some_host()];
+  if (link.connected()) {
+    world_.cut(link.connection(), ghosts, told);
   }
 }
 

@@ -1,6 +1,5 @@
-// A client process in a simulation: the real node, engine and lock primitive over a simulated link,
-// on a clock of its own that drifts, and that may be paused or killed. One thread; the schedule
-// owns it.
+// A client process in a simulation: the real core over a simulated link to each host, on a clock of
+// its own that drifts, and that may be paused or killed. One thread; the schedule owns it.
 #pragma once
 
 #include <atomic>
@@ -12,10 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
-#include "primitive/latch.h"
-#include "primitive/lock.h"
-#include "primitive/many.h"
+#include "core/core.h"
+#include "dialect/native.h"
 #include "sim/world.h"
 
 namespace belay::sim {
@@ -30,6 +27,9 @@ class Process final : public EngineEvents {
   struct Observer {
     std::function<void(Process&, const Event&)> on_event;
     std::function<void(Process&)> after_step;
+    std::function<void(Process&, const Message&)> on_message = {};  // may be none
+    // A watched key has changed; none: all data were wiped.
+    std::function<void(Process&, std::size_t host, std::string_view key)> on_invalidated = {};
   };
 
   Process(World& world, int number, Observer observer, Micros watchdog_lease,
@@ -43,17 +43,12 @@ class Process final : public EngineEvents {
 
   Micros able_since() const { return able_since_; }  // runs without a pause
 
-  Micros longest_pause() const { return longest_pause_; }
+  // To where a key is; below 0: there is none.
+  int connection(std::string_view key) const { return links_[world_.host_of(key)].connection(); }
 
-  bool idle() const { return engine_->idle(); }  // remembers no claim and no submission
+  bool idle() { return core_.engine().idle(); }  // remembers no claim and no submission
 
-  const HeldPrimitive& lock() const { return lock_; }
-
-  const HeldPrimitive& semaphore() const { return semaphore_; }
-
-  const LatchPrimitive& latch() const { return latch_; }
-
-  const ManyNames& many() const { return many_; }
+  const NativeDialect& dialect() const { return dialect_; }
 
   Micros clock() const { return clock_at(world_.now()); }  // its local time
 
@@ -68,12 +63,15 @@ class Process final : public EngineEvents {
   void cut(bool ghosts, bool told);
 
  private:
+  void listen_to(SimLink& link);
+  void flush();
   Micros clock_at(Micros true_time) const;
   void on_event(Event event) override;
   template <class Action>
   void deliver(Action action);
   template <class Action>
   void step(const Action& action);
+  void overhear(const SimLink& link, std::string_view bytes);
   void arm();
   void resume();
 
@@ -85,22 +83,15 @@ class Process final : public EngineEvents {
   bool alive_ = true;
   bool paused_ = false;
   Micros able_since_ = 0;
-  Micros longest_pause_ = 0;
   std::uint64_t timer_ = 0;  // the latest one armed
   Micros armed_ = kNever;    // for which local time
   std::deque<std::function<void()>> missed_;
-  Config config_;
-  Identity identity_;
-  HeldPrimitive lock_;
-  HeldPrimitive semaphore_;
-  LatchPrimitive latch_;
-  ManyLocks many_;
+  const Config config_;
+  const NativeDialect dialect_;
   Log log_{BELAY_LOG_NONE, [] {}};
-  std::unique_ptr<SimLink> link_;
-  std::unique_ptr<Node> node_;
-  std::unique_ptr<Router> router_;
+  std::deque<SimLink> links_;  // by host
   std::atomic<std::int64_t> last_hold_{0};
-  std::unique_ptr<Engine> engine_;
+  Core core_;
 };
 
 }  // namespace belay::sim

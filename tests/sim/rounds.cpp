@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/packing.h"
-#include "primitive/keys.h"
+#include "dialect/keys.h"
 #include "scripts/scripts.h"
 
 namespace belay::sim {
@@ -22,10 +22,13 @@ bool calls(Server::Args argv, const Script& script) {
 }  // namespace
 
 Rounds::Rounds(World& world, const Faults& faults, const std::string& name)
-    : world_(world), faults_(faults), record_key_(key_of("belay:", 'r', name)) {}
+    : world_(world),
+      faults_(faults),
+      record_key_(key_of("belay:", 'r', name)),
+      host_(world.host_of(record_key_)) {}
 
 Rounds::Latch Rounds::look() {
-  const std::optional<std::string_view> bytes = world_.server().text(record_key_);
+  const std::optional<std::string_view> bytes = world_.server(host_).text(record_key_);
   Unpacker fields(bytes.value_or(std::string_view()));
   Latch latch;
   fields.bytes(3);  // version, kind, 0
@@ -33,7 +36,7 @@ Rounds::Latch Rounds::look() {
   latch.generation = fields.number();
   latch.opened_since = fields.number();
   const Micros expires = fields.number();
-  latch.stands = fields.complete() && (expires == 0 || expires >= world_.server_time());
+  latch.stands = fields.complete() && (expires == 0 || expires >= world_.server_time(host_));
   return latch;
 }
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "primitive/keys.h"
-#include "primitive/limit.h"
-#include "primitive/queries.h"
+#include "dialect/keys.h"
+#include "dialect/limit.h"
+#include "dialect/queries.h"
 #include "route/slot.h"
 #include "sim/checks.h"
 #include "sim/custody.h"
@@ -17,6 +17,7 @@
 #include "sim/limits.h"
 #include "sim/plan.h"
 #include "sim/process.h"
+#include "sim/releases.h"
 #include "sim/rounds.h"
 #include "sim/service.h"
 #include "sim/world.h"
@@ -43,7 +44,6 @@ struct User {
   std::vector<std::string> names;  // several, in any order; `name` is the first then
   std::int64_t tag = 0;            // of the pending acquire
   Micros asked_at = 0;
-  bool gave_up = false;  // on that, without an answer of the server's
   bool changes = false;  // what is pending changes something: that is not taken back
   bool timed = false;    // asks for a time of its own, or re-enters what may have one
   std::vector<std::int64_t> holds;
@@ -92,11 +92,12 @@ class Schedule {
   Schedule(std::uint64_t seed, bool verbose, Decisions* decisions)
       : chooser_(seed * 7919 + 13),
         plan_(make_plan(chooser_)),
-        world_(chooser_.next(), plan_.faults, plan_.longest_delay, decisions),
+        world_(chooser_.next(), plan_.faults, plan_.longest_delay, decisions, plan_.hosts),
         custody_(world_, plan_.faults, [this](int process) { return remembers(process); }),
         limits_(world_, plan_.faults, kSemaphore),
         checks_(world_, plan_.faults, custody_, limits_, plan_.lease),
         doubts_(world_, plan_.faults, custody_, checks_, plan_.lease, plan_.timeout),
+        releases_(world_, plan_.faults, custody_),
         rounds_(world_, plan_.faults, kLatch),
         writes_(world_, plan_.faults),
         service_(world_,
@@ -115,6 +116,8 @@ class Schedule {
                            writes_.after_script();
                            checks_.after_script(argv);
                            doubts_.after_script(process, argv);
+                           releases_.after_script(process, argv);
+                           look_for_late_grants(process);
                          }});
     if (plan_.steady) {
       world_.calm();
@@ -122,7 +125,7 @@ class Schedule {
       world_.lose_messages(plan_.faults.lost_pushes ? 10 : 0);
     }
     if (plan_.server_drifts) {
-      world_.speed_up_server();
+      world_.speed_up_servers();
     }
     names_ = {"a"};
     if (world_.chance(30)) {
@@ -173,7 +176,7 @@ class Schedule {
     if (plan_.latch) {
       const Micros gone_at =
           std::max(plan_.drain_at, plan_.calm_at) + kLatchGoes + 2 * plan_.timeout;
-      world_.at(gone_at, [this] { run_by_hand({"DEL", key_of("belay:", 'r', kLatch)}); });
+      world_.at(gone_at, [this] { delete_key(key_of("belay:", 'r', kLatch)); });
       world_.at(gone_at + quiet_bound(), [this] { check_waits(); });
     }
     const Micros drain_at = plan_.drain_at;
@@ -213,6 +216,10 @@ class Schedule {
           checks_.after_step(process);
           custody_.after_step(process.number());
           look_at_service();
+        },
+        [this](Process& process, const Message& message) { checks_.on_message(process, message); },
+        [this](Process& process, std::size_t host, std::string_view key) {
+          checks_.on_invalidated(process, host, key);
         }};
     processes_.push_back(std::make_unique<Process>(world_, number, observer, plan_.lease,
                                                    plan_.timeout, plan_.slots_apart));
@@ -274,14 +281,13 @@ class Schedule {
     }
     AcquireRequest request;
     user.changes = false;
-    request.primitive =
-        user.name == kSemaphore ? &user.process->semaphore() : &user.process->lock();
+    request.primitive = user.name == kSemaphore ? &user.process->dialect().semaphore
+                                                : &user.process->dialect().lock;
     request.name = user.name;
     request.want = some_want(user.name);
     for (const std::string& name : user.names) {
       request.names.emplace_back(name, some_want(name));
     }
-    request.many = &user.process->many();
     request.owner = user.owner;
     request.notify = true;
     // One that is shorter than four times the way there and back is refused.
@@ -300,7 +306,6 @@ class Schedule {
     user.process->call([&](Engine& engine, Micros now) {
       user.tag = tag;
       user.asked_at = world_.now();
-      user.gave_up = false;
       user.timed = request.lease > 0 || request.max_hold > 0 || user.owner != 0;
       checks_.accepted(*user.process, tag, request);
       doubts_.asked(*user.process, tag, names_of(user), request.lease);
@@ -341,7 +346,8 @@ class Schedule {
       user.tag = tag;
       checks_.accepted(process, tag);
       limits_.asked(process, tag, limit);
-      if (!engine.query(tag, limit_query(process.semaphore(), kSemaphore, limit), now).ok()) {
+      if (!engine.query(tag, limit_query(process.dialect().semaphore, kSemaphore, limit), now)
+               .ok()) {
         user.tag = 0;
         checks_.refused(process, tag);
       }
@@ -371,8 +377,9 @@ class Schedule {
     process.call([&](Engine& engine, Micros now) {
       user.tag = tag;
       checks_.accepted(process, tag);
-      auto query = kind <= 20 ? latch_set_query(process.latch(), kLatch, {tag}, number, life)
-                              : latch_count_down_query(process.latch(), kLatch, {tag}, 1);
+      auto query = kind <= 20
+                       ? latch_set_query(process.dialect().latch, kLatch, {tag}, number, life)
+                       : latch_count_down_query(process.dialect().latch, kLatch, {tag}, 1);
       if (!engine.query(tag, std::move(query), now).ok()) {
         user.tag = 0;
         checks_.refused(process, tag);
@@ -384,7 +391,7 @@ class Schedule {
   void await(User& user, std::int64_t tag) {
     Process& process = *user.process;
     AcquireRequest request;
-    request.primitive = &process.latch();
+    request.primitive = &process.dialect().latch;
     request.name = kLatch;
     const std::int64_t kind = world_.random().between(1, 100);
     const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, plan_.longest_wait) : kNever;
@@ -545,14 +552,20 @@ class Schedule {
   }
 
   void force(User& user) {
-    const std::int64_t tag = ++last_tag_;
-    world_.trace("tag " + std::to_string(tag) + " breaks '" + user.name + "'");
-    checks_.broken(user.name);
-    user.process->call([&](Engine& engine, Micros now) {
-      checks_.accepted(*user.process, tag);
-      static_cast<void>(engine.query(tag, break_query(user.process->lock(), user.name, 0), now));
-    });
+    break_name(*user.process, user.name);
     act_in(user, in(plan_.hold));
+  }
+
+  void break_name(Process& process, const std::string& name) {
+    const std::int64_t tag = ++last_tag_;
+    world_.trace("tag " + std::to_string(tag) + " breaks '" + name + "'");
+    checks_.broken(name);
+    process.call([&](Engine& engine, Micros now) {
+      checks_.accepted(process, tag);
+      if (!engine.query(tag, break_query(process.dialect(), name, 0), now).ok()) {
+        checks_.refused(process, tag);
+      }
+    });
   }
 
   void release(User& user, std::int64_t hold) {
@@ -567,6 +580,7 @@ class Schedule {
     give_up(user, [this, &user, hold, tag, twice](Engine& engine, Micros now) {
       checks_.accepted(*user.process, tag);
       doubts_.asked(*user.process, tag, names_of(user), 0);
+      releases_.asked(*user.process, tag, names_of(user), engine.look(hold, now));
       Status status = engine.release(tag, hold, now);
       if (twice && engine.release(tag + 1'000'000'000, hold, now).code != BELAY_UNKNOWN_HOLD) {
         world_.violation("a hold was released twice");
@@ -612,8 +626,12 @@ class Schedule {
                    belay_status_name(event.status.code) + " hold " + std::to_string(event.hold) +
                    " fence " + fences_of(event) + " " + event.status.message);
     }
+    if (event.status.code == BELAY_SERVER_ERROR && !plan_.faults.errors) {
+      world_.violation("the server refused: " + event.status.message);
+    }
     checks_.on_event(process, event);
     doubts_.on_event(process, event);
+    releases_.on_event(process, event);
     rounds_.on_event(process, event);
     writes_.on_event(process, event);
     limits_.on_event(process, event);
@@ -636,10 +654,10 @@ class Schedule {
     for (const auto& user : users_) {
       if (user->process == &process && user->tag == event.tag) {
         user->tag = 0;
-        user->gave_up = !event.status.ok() && event.status.code != BELAY_BUSY;
         if (event.hold != 0 && event.status.ok()) {
           user->holds.push_back(event.hold);
-          grants_[{process.number(), event.hold}] = {world_.now(), event.fence, user->timed};
+          grants_[{process.number(), event.hold}] = {world_.now(), event.fence, user->timed,
+                                                     user->name};
         }
         const bool lingers = event.status.ok() && world_.chance(20);
         act_in(*user, lingers ? world_.span(plan_.hold.low, plan_.longest_hold) : in(plan_.hold));
@@ -650,7 +668,7 @@ class Schedule {
   void lost_in_calm(const Process& process, const Event& event) {
     const Grant& grant = grants_.at({process.number(), event.hold});
     if (!grant.timed) {
-      service_.lost(event.status.message, grant.at);
+      service_.lost(grant.name, event.status.message, grant.at);
     } else if (event.kind == BELAY_EVENT_LOST) {
       service_.ended(checks_.longest_delay());
     }
@@ -692,19 +710,23 @@ class Schedule {
     });
   }
 
-  // Its last acquire may arrive after its death.
   bool asks_for_something(const Process& process) const {
     return std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
       return user->process == &process && user->tag != 0;
     });
   }
 
-  // What it has given up may be on its way all the same: no leave follows any more.
-  bool may_be_granted(const Process& process) const {
-    return std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
-      return user->process == &process && user->gave_up &&
-             world_.now() - user->asked_at <= plan_.timeout;
-    });
+  // What a killed process had asked for, and perhaps given up, may be granted after its death: by a
+  // command of its own that was on its way, and no leave follows any more.
+  void look_for_late_grants(int process) {
+    if (!killed_.contains(process)) {
+      return;
+    }
+    for (const std::string& name : names_) {
+      if (custody_.holds(name, process) && granted_late_.emplace(process, name).second) {
+        service_.granted_late(name);
+      }
+    }
   }
 
   // ---- What goes wrong
@@ -743,6 +765,7 @@ class Schedule {
     add(faults.failovers, &Schedule::fail_over);
     add(faults.shutdowns, &Schedule::shut_somebody_down);
     add(plan_.rows, &Schedule::end_a_holder);
+    add(plan_.broken, &Schedule::break_a_name);
     add(faults.clock_back || faults.clock_forward, &Schedule::step_clock);
     add(faults.script_flushes, &Schedule::flush_scripts);
     if (!possible.empty()) {
@@ -774,6 +797,13 @@ class Schedule {
     }
   }
 
+  void break_a_name() {
+    if (Process* process = anybody(); process != nullptr) {
+      break_name(*process, names_[static_cast<std::size_t>(world_.random().between(
+                               0, static_cast<std::int64_t>(names_.size()) - 1))]);
+    }
+  }
+
   void pause_somebody() {
     if (Process* process = anybody(); process != nullptr) {
       const bool as_a_grant = world_.chance(50);  // as long as one lasts, more or less
@@ -799,10 +829,9 @@ class Schedule {
 
   void kill_somebody() {
     if (Process* process = anybody(); process != nullptr && processes_.size() < 9) {
-      service_.crashed(
-          holds_something(*process) || asks_for_something(*process) || may_be_granted(*process),
-          checks_.longest_delay());
+      service_.crashed(holds_something(*process), checks_.longest_delay());
       process->crash();
+      killed_.insert(process->number());
       checks_.crashed(*process);
       add_process(0);
       look_at_service();
@@ -844,38 +873,50 @@ class Schedule {
               [this, process = (*holder)->process] { shut_down(*process); });
   }
 
-  void stop_server() { world_.stop_server(world_.span(kMillisecond, plan_.longest_stop)); }
+  void stop_server() {
+    const Micros duration = world_.span(kMillisecond, plan_.longest_stop);
+    world_.stop_server(world_.some_host(), duration);
+  }
 
   void restart_server() {
-    if (!world_.server_stopped()) {
-      world_.restart_server(!plan_.faults.data_loss);
+    const std::size_t host = world_.some_host();
+    if (!world_.server_stopped(host)) {
+      world_.restart_server(host, !plan_.faults.data_loss);
     }
   }
 
   void wipe_server() {
-    world_.lose_data();
-    run_by_hand({"FLUSHALL"});
+    const std::size_t host = world_.some_host();
+    world_.lose_data(host);
+    run_by_hand(host, {"FLUSHALL"});
   }
 
   // Or somebody deletes it.
   void evict_a_key() {
-    world_.lose_data();
     const std::int64_t kind = world_.random().between(0, 3);
     const std::string record = key_of("belay:", 'r', names_.front());
-    run_by_hand({"DEL", kind == 0   ? fence_key_of("belay:", slot_of(record))
-                        : kind == 1 ? key_of("belay:", 'q', names_.front())
-                        : kind == 2 ? key_of("belay:", 'w', names_.front())
-                                    : record});
+    world_.lose_data(world_.host_of(record));
+    delete_key(kind == 0   ? fence_key_of("belay:", slot_of(record))
+               : kind == 1 ? key_of("belay:", 'q', names_.front())
+               : kind == 2 ? key_of("belay:", 'w', names_.front())
+                           : record);
   }
 
-  void run_by_hand(const std::vector<std::string>& argv) {
+  void delete_key(const std::string& key) { run_by_hand(world_.host_of(key), {"DEL", key}); }
+
+  void run_by_hand(std::size_t host, const std::vector<std::string>& argv) {
     world_.trace(argv.front() + (argv.size() > 1 ? " " + argv.back() : ""));
-    const int connection = world_.server().connect([](std::string_view) {});
-    static_cast<void>(world_.server().execute(connection, argv));
-    world_.server().disconnect(connection);
+    Server& server = world_.server(host);
+    checks_.wiped(host, argv.size() > 1 ? argv.back() : "");
+    const int connection = server.connect([](std::string_view) {});
+    static_cast<void>(server.execute(connection, argv));
+    server.disconnect(connection);
   }
 
-  void fail_over() { world_.fail_over(world_.span(kMillisecond, 100 * kMillisecond)); }
+  void fail_over() {
+    const Micros lag = world_.span(kMillisecond, 100 * kMillisecond);
+    world_.fail_over(world_.some_host(), lag);
+  }
 
   // In order: it lets go of everything, and ends when it has said so.
   void shut_somebody_down() {
@@ -910,12 +951,12 @@ class Schedule {
     went_back_ += back ? by : 0;
     world_.trace(std::string("the server's clock steps ") + (back ? "back" : "forward") + " by " +
                  std::to_string(by / 1000) + " ms");
-    world_.step_clock(back ? -by : by);
+    world_.step_clock(world_.some_host(), back ? -by : by);
   }
 
   void flush_scripts() {
     world_.trace("SCRIPT FLUSH");
-    world_.server().flush_scripts();
+    world_.server(world_.some_host()).flush_scripts();
   }
 
   // ---- P3: from when the faults have ended, nobody waits for long while nobody holds.
@@ -959,6 +1000,7 @@ class Schedule {
     Micros at = 0;
     std::int64_t fence = 0;
     bool timed = false;  // its time may be up
+    std::string name;    // the first
   };
 
   Random chooser_;
@@ -968,6 +1010,7 @@ class Schedule {
   Limits limits_;
   Checks checks_;
   Doubts doubts_;
+  Releases releases_;
   Rounds rounds_;
   Writes writes_;
   Service service_;
@@ -979,6 +1022,8 @@ class Schedule {
   std::int64_t last_tag_ = 0;
   std::map<std::pair<int, std::int64_t>, Grant> grants_;
   std::set<int> abandoners_;  // shut down, they forget what they have abandoned
+  std::set<int> killed_;
+  std::set<std::pair<int, std::string>> granted_late_;  // after they were killed
   Micros next_row_at_ = 0;
   Micros went_back_ = 0;  // the server's clock, in all
   bool calm_ = false;     // no more faults

@@ -18,8 +18,7 @@ std::string refusal(const ServerState& server, const Session& session, const Com
   if (command == nullptr) {
     return "ERR unknown command '" + std::string(argv[0]) + "'";
   }
-  const auto count = static_cast<int>(argv.size());
-  if (command->arity >= 0 ? count != command->arity : count < -command->arity) {
+  if (!arity_fits(*command, argv.size())) {
     return "ERR wrong number of arguments for '" + std::string(command->name) + "' command";
   }
   const bool locked = !server.password.empty() && !session.authenticated;

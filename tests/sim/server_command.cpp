@@ -69,6 +69,11 @@ Keys keys_of(const Command& command, std::span<const std::string_view> argv) {
   return {argv.subspan(first, last - first + 1), command.key_step};
 }
 
+bool arity_fits(const Command& command, std::size_t words) {
+  const auto count = static_cast<int>(words);
+  return command.arity >= 0 ? count == command.arity : count >= -command.arity;
+}
+
 const Command* find_command(std::string_view name) {
   static const StringMap<const Command*> all = all_commands();
   char buffer[kLongestName];

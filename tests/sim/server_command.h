@@ -36,6 +36,9 @@ struct Command {
   std::size_t key_step = 1;
 };
 
+// Whether the command may have so many words, its name among them.
+bool arity_fits(const Command& command, std::size_t words);
+
 // The keys of a command, which has as many words as it needs.
 Keys keys_of(const Command& command, std::span<const std::string_view> argv);
 

@@ -11,12 +11,14 @@
 #include <utility>
 
 #include "base/sha1.h"
+#include "sim/server_command.h"
 #include "sim/server_struct.h"
 
 namespace belay::sim {
 namespace {
 
 constexpr int kMaxDepth = 100;
+constexpr int kReplicateAll = 3;  // to the append-only file and to replicas
 // Collect when the heap has grown to this many per cent: often, so that it stays in the processor's
 // cache.
 constexpr int kCollectorPause = 150;
@@ -189,8 +191,13 @@ int status_reply(lua_State* lua) {
   return 1;
 }
 
-// There are no users here: everybody may do everything.
+// There are no users here: everybody may do everything. A question that is no command is refused,
+// as Redis 8.6.2 does.
 int acl_check_cmd(lua_State* lua) {
+  const Command* const command = lua_gettop(lua) > 0 ? find_command(to_view(lua, 1)) : nullptr;
+  if (command == nullptr || !arity_fits(*command, static_cast<std::size_t>(lua_gettop(lua)))) {
+    return luaL_error(lua, "Wrong number of args for redis.acl_check_cmd()");
+  }
   lua_pushboolean(lua, 1);
   return 1;
 }
@@ -206,6 +213,20 @@ int sha1hex(lua_State* lua) {
   }
   lua_pushlstring(lua, digits, 40);
   return 1;
+}
+
+// Nobody replicates this server.
+int set_repl(lua_State* lua) {
+  if (lua_gettop(lua) != 1) {
+    return luaL_error(lua, "redis.set_repl() requires one argument.");
+  }
+  const auto flags = static_cast<int>(lua_tonumber(lua, 1));
+  if ((flags & ~kReplicateAll) != 0) {
+    return luaL_error(lua,
+                      "Invalid replication flags. Please use REPL_AOF, REPL_REPLICA, "
+                      "REPL_ALL or REPL_NONE.");
+  }
+  return 0;
 }
 
 int refuse_global(lua_State* lua) {
@@ -331,12 +352,14 @@ void LuaHost::open_libraries() {
 }
 
 void LuaHost::register_redis_library() {
-  const luaL_Reg plain[] = {{"error_reply", error_reply},
-                            {"status_reply", status_reply},
-                            {"sha1hex", sha1hex},
-                            {"acl_check_cmd", acl_check_cmd},
-                            {nullptr, nullptr}};
+  const luaL_Reg plain[] = {{"error_reply", error_reply}, {"status_reply", status_reply},
+                            {"sha1hex", sha1hex},         {"acl_check_cmd", acl_check_cmd},
+                            {"set_repl", set_repl},       {nullptr, nullptr}};
   luaL_register(lua_, "redis", plain);
+  lua_pushnumber(lua_, 0);
+  lua_setfield(lua_, -2, "REPL_NONE");
+  lua_pushnumber(lua_, kReplicateAll);
+  lua_setfield(lua_, -2, "REPL_ALL");
   const luaL_Reg bound[] = {{"call", call_and_raise}, {"pcall", call_and_return}};
   for (const luaL_Reg& function : bound) {
     lua_pushlightuserdata(lua_, this);

@@ -10,11 +10,6 @@
 namespace belay::sim {
 namespace {
 
-bool arity_fits(const Command& command, std::size_t args) {
-  const auto count = static_cast<int>(args);
-  return command.arity >= 0 ? count == command.arity : count >= -command.arity;
-}
-
 // The first of these keys that the script has not declared, or null.
 const std::string_view* undeclared_key(const Keys& keys,
                                        std::span<const std::string_view> declared) {

@@ -18,20 +18,21 @@ Micros Service::reconnect() const {
   return kReconnect + 8 * figures_.longest_delay;
 }
 
-Micros Service::allowance(Micros since) const {
+Micros Service::allowance(const std::string& name, Micros since) const {
   const Micros lease = std::max(100 * kMillisecond, 8 * figures_.longest_delay + 40 * kMillisecond);
   const Micros grant = lease * 102 / 100 + 10 * kMillisecond + 2 * figures_.longest_delay;
   Micros sum = 0;
   int stopped = 0;
   const Micros echo = figures_.lease + figures_.timeout + reconnect();
   for (const Disturbance& disturbance : disturbances_) {
-    if (disturbance.until + echo < since) {
+    const bool concerned = disturbance.name.empty() || disturbance.name == name;
+    if (disturbance.until + echo < since || !concerned) {
       continue;
     }
     stopped += disturbance.stopped;
     sum += disturbance.stopped * grant + disturbance.lock_delay;
     sum += disturbance.held_lock ? figures_.lease * 102 / 100 + 100 * kMillisecond : 0;
-    sum += disturbance.stopped == 0 ? figures_.timeout + reconnect() : 0;
+    sum += disturbance.cut ? figures_.timeout + reconnect() : 0;
   }
   const Micros lost_message = world_.lost_message_at();
   const bool next_in_line_stopped =
@@ -48,11 +49,11 @@ void Service::look(const std::string& name, Micros waiting_since, Micros held_un
   if (state.waiting_since != kNever) {
     const Micros calm = kSlack + 8 * figures_.longest_delay;
     const Micros idle = world_.now() - std::max(state.held_until, state.waiting_since);
-    if (idle > calm && idle > calm + allowance(world_.now() - idle)) {
+    if (idle > calm && idle > calm + allowance(name, world_.now() - idle)) {
       world_.violation("P3: nobody got '" + name + "' for " + std::to_string(idle / 1000) + " ms");
     }
     const Micros waited = world_.now() - state.waiting_since;
-    if (waited > figures_.turn && waited > figures_.turn + allowance(state.waiting_since)) {
+    if (waited > figures_.turn && waited > figures_.turn + allowance(name, state.waiting_since)) {
       world_.violation("P4: a waiter for '" + name + "' was passed over for " +
                        std::to_string(waited / 1000) + " ms");
     }
@@ -61,8 +62,8 @@ void Service::look(const std::string& name, Micros waiting_since, Micros held_un
   state.held_until = std::max(std::min(state.held_until, world_.now()), held_until);
 }
 
-void Service::lost(const std::string& what, Micros granted_at) {
-  if (allowance(granted_at) == 0) {
+void Service::lost(const std::string& name, const std::string& what, Micros granted_at) {
+  if (allowance(name, granted_at) == 0) {
     world_.violation("P1: lost without a cause: " + what);
   }
 }

@@ -37,13 +37,18 @@ class Service {
     disturbances_.push_back({world_.now(), 1, holds, lock_delay});
   }
 
+  // What a process had asked for before it was killed was granted after that.
+  void granted_late(const std::string& name) {
+    disturbances_.push_back({world_.now(), 0, true, 0, false, name});
+  }
+
   // The lease of a hold that nobody gave back: a waiter that then looks after the name may be
   // stopped.
   void ended(Micros lock_delay) {
     ended_until_ = std::max(ended_until_, world_.now() + lock_delay);
   }
 
-  void cut() { disturbances_.push_back({world_.now(), 0, false, 0}); }
+  void cut() { disturbances_.push_back({world_.now(), 0, false, 0, true}); }
 
   // After every step, for each name: since when somebody has waited for it who could have had it
   // (kNever: nobody does), and until when somebody believes to hold it. Checks the time that ends
@@ -51,7 +56,7 @@ class Service {
   void look(const std::string& name, Micros waiting_since, Micros held_until);
 
   // A hold was lost, and not because its own time was up.
-  void lost(const std::string& what, Micros granted_at);
+  void lost(const std::string& name, const std::string& what, Micros granted_at);
 
  private:
   struct Disturbance {
@@ -59,6 +64,8 @@ class Service {
     int stopped;   // processes that a grant may be wasted on
     bool held_lock;
     Micros lock_delay;
+    bool cut = false;
+    std::string name = {};  // the only one that it concerns; empty: any
   };
 
   // Of a name, since the latest step.
@@ -70,7 +77,7 @@ class Service {
   Micros reconnect() const;
 
   // How much longer than in calm water it may take, given what has happened since shortly before.
-  Micros allowance(Micros since) const;
+  Micros allowance(const std::string& name, Micros since) const;
 
   World& world_;
   const Figures figures_;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <iterator>
 
+#include "route/slot.h"
 #include "scripts/scripts.h"
 #include "sim/resp.h"
 
@@ -13,6 +14,7 @@ namespace belay::sim {
 namespace {
 
 constexpr Micros kEpoch = Micros{1'700'000'000} * kSecond;
+constexpr Micros kApart = 3600 * kSecond;
 constexpr std::uint64_t kMaxEvents = 400'000;
 constexpr int kLostPercent = 10;
 
@@ -51,23 +53,32 @@ void SimLink::flush() {
   queued_.clear();
 }
 
-World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay, Decisions* decisions)
+World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay, Decisions* decisions,
+             std::size_t hosts)
     : random_(seed),
       seeds_(~seed),
       decisions_(decisions),
       faults_(faults),
-      longest_delay_(longest_delay),
-      server_(seed) {
+      longest_delay_(longest_delay) {
   lost_percent_ = faults.lost_pushes ? kLostPercent : 0;
-  server_drift_ppm_ = some_drift();
-  server_.set_clock([this] { return server_time(); });
-  server_.set_client_commands_allowed(!faults.no_kill);
-  if (faults.errors) {
-    server_.set_fault([this](Server::Args argv) { return refusal(argv); });
+  for (std::size_t i = 0; i < hosts; ++i) {
+    add_host(seed + i);
   }
-  server_.set_on_killed([this](int id) {
+}
+
+void World::add_host(std::uint64_t seed) {
+  const std::size_t number = hosts_.size();
+  Host& host = hosts_.emplace_back(seed);
+  host.offset = static_cast<Micros>(number) * kApart;
+  host.drift_ppm = some_drift();
+  host.server.set_clock([this, number] { return server_time(number); });
+  host.server.set_client_commands_allowed(!faults_.no_kill);
+  if (faults_.errors) {
+    host.server.set_fault([this](Server::Args argv) { return refusal(argv); });
+  }
+  host.server.set_on_killed([this, number](int id) {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
-      if (connections_[i]->server_id == id) {
+      if (connections_[i]->server_id == id && connections_[i]->host == number) {
         connections_[i]->server_id = -1;
         connections_[i]->backlog.clear();
         tell_closed(static_cast<int>(i), now_ + delay());
@@ -169,13 +180,15 @@ int World::connect(SimLink& link) {
   connections_.push_back(std::make_unique<Connection>());
   connections_.back()->link = &link;
   connections_.back()->process = link.process;
+  connections_.back()->host = link.host;
   at(now_ + delay(), [this, id] {
     Connection& connection = *connections_[static_cast<std::size_t>(id)];
     if (connection.link == nullptr) {
       return;
     }
-    connection.server_id = server_.connect(
-        [this, id](std::string_view bytes) { reply(id, std::string(bytes), true); });
+    connection.server_id = server(connection.host).connect([this, id](std::string_view bytes) {
+      reply(id, std::string(bytes), true, kNever);
+    });
     trace("connection " + std::to_string(id) + " is client id " +
           std::to_string(connection.server_id));
     connection.link->handlers.opened(id);
@@ -187,7 +200,7 @@ void World::send(int id, std::string bytes) {
   Connection& connection = *connections_[static_cast<std::size_t>(id)];
   const std::uint64_t index = connection.sent++;
   connection.to_server = std::max(connection.to_server + 1, now_ + delay());
-  at(connection.to_server, [this, id, index, chunk = std::move(bytes)] {
+  at(connection.to_server, [this, id, index, chunk = Chunk{std::move(bytes), now_}] {
     Connection& there = *connections_[static_cast<std::size_t>(id)];
     if (!there.cut) {
       arrive(id, chunk);
@@ -239,15 +252,15 @@ void World::tell_closed(int id, Micros when) {
 
 void World::drop_on_server(int id) {
   Connection& connection = *connections_[static_cast<std::size_t>(id)];
-  if (connection.server_id >= 0 && !stopped_) {
-    server_.disconnect(connection.server_id);
+  if (connection.server_id >= 0 && !server_stopped(connection.host)) {
+    server(connection.host).disconnect(connection.server_id);
     connection.server_id = -1;
   } else if (connection.server_id >= 0) {
     connection.backlog.emplace_back();  // an empty chunk: the end, when the server runs again
   }
 }
 
-void World::reply(int id, std::string bytes, bool push) {
+void World::reply(int id, std::string bytes, bool push, Micros sent) {
   const bool message = push && bytes.find("message") != std::string::npos;
   if (message && listener_) {
     listener_(bytes);
@@ -259,33 +272,38 @@ void World::reply(int id, std::string bytes, bool push) {
   }
   Connection& connection = *connections_[static_cast<std::size_t>(id)];
   connection.to_client = std::max(connection.to_client + 1, now_ + delay());
-  at(connection.to_client, [this, id, chunk = std::move(bytes)]() mutable {
+  at(connection.to_client, [this, id, sent, chunk = std::move(bytes)]() mutable {
     Connection& there = *connections_[static_cast<std::size_t>(id)];
     if (there.link != nullptr && !there.cut) {
-      there.link->handlers.bytes(id, std::move(chunk));
+      there.link->handlers.bytes(id, std::move(chunk), sent);
     }
   });
 }
 
-// ---- The server
+// ---- The servers
 
-Micros World::server_time() const {
-  return now_ + now_ * server_drift_ppm_ / 1'000'000 + server_offset_ + kEpoch;
+std::size_t World::host_of(std::string_view key) const {
+  return host_of_slot(slot_of(key));
 }
 
-void World::arrive(int id, std::string_view bytes) {
+Micros World::server_time(std::size_t host) const {
+  return now_ + now_ * hosts_[host].drift_ppm / 1'000'000 + hosts_[host].offset + kEpoch;
+}
+
+void World::arrive(int id, const Chunk& chunk) {
   Connection& connection = *connections_[static_cast<std::size_t>(id)];
   if (connection.server_id < 0) {
     return;
   }
-  if (stopped_) {
-    connection.backlog.emplace_back(bytes);
+  if (server_stopped(connection.host)) {
+    connection.backlog.push_back(chunk);
   } else {
-    execute(id, bytes);
+    execute(id, chunk);
   }
 }
 
-void World::execute(int id, std::string_view bytes) {
+void World::execute(int id, const Chunk& chunk) {
+  std::string_view bytes = chunk.bytes;
   const Connection& connection = *connections_[static_cast<std::size_t>(id)];
   while (connection.server_id >= 0 && next_command(bytes, argv_)) {
     if (verbose_) {
@@ -296,13 +314,13 @@ void World::execute(int id, std::string_view bytes) {
     if (script && onlooker_.before) {
       onlooker_.before();
     }
-    std::string answer = server_.execute(connection.server_id, argv_);
+    std::string answer = server(connection.host).execute(connection.server_id, argv_);
     if (script && onlooker_.after) {
       onlooker_.after(connection.process, argv_);
     }
     if (!answer.empty()) {
       const bool push = answer.starts_with('>');
-      reply(id, std::move(answer), push);
+      reply(id, std::move(answer), push, push ? kNever : chunk.sent);
     }
   }
   if (connection.server_id >= 0 && !bytes.empty()) {
@@ -310,19 +328,19 @@ void World::execute(int id, std::string_view bytes) {
   }
 }
 
-void World::stop_server(Micros duration) {
-  if (stopped_) {
+void World::stop_server(std::size_t host, Micros duration) {
+  if (server_stopped(host)) {
     return;
   }
   trace("the server stops for " + std::to_string(duration / 1000) + " ms");
-  stopped_ = true;
-  at(now_ + duration, [this] {
-    stopped_ = false;
+  hosts_[host].stopped = true;
+  at(now_ + duration, [this, host] {
+    hosts_[host].stopped = false;
     trace("the server goes on");
     // Connections are served in any order, each in its own.
     std::vector<int> waiting;
     for (std::size_t i = 0; i < connections_.size(); ++i) {
-      if (!connections_[i]->backlog.empty()) {
+      if (connections_[i]->host == host && !connections_[i]->backlog.empty()) {
         waiting.push_back(static_cast<int>(i));
       }
     }
@@ -335,9 +353,9 @@ void World::stop_server(Micros duration) {
         waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(pick));
         continue;
       }
-      const std::string chunk = connection.backlog.front();
+      const Chunk chunk = connection.backlog.front();
       connection.backlog.pop_front();
-      if (chunk.empty()) {
+      if (chunk.bytes.empty()) {
         drop_on_server(waiting[pick]);
       } else {
         execute(waiting[pick], chunk);
@@ -346,29 +364,29 @@ void World::stop_server(Micros duration) {
   });
 }
 
-void World::restart_server(bool keep_data) {
+void World::restart_server(std::size_t host, bool keep_data) {
   trace(std::string("the server restarts ") + (keep_data ? "with" : "without") + " its data");
-  cut_everybody();
+  cut_everybody(host);
   if (!keep_data) {
-    lose_data();
+    lose_data(host);
   }
-  server_.restart(keep_data);
+  server(host).restart(keep_data);
 }
 
-void World::fail_over(Micros lag) {
-  server_.copy_data();
-  at(now_ + lag, [this] {
+void World::fail_over(std::size_t host, Micros lag) {
+  server(host).copy_data();
+  at(now_ + lag, [this, host] {
     trace("another server takes over, without the latest writes");
-    cut_everybody();
-    lose_data();
-    server_.fail_over();
+    cut_everybody(host);
+    lose_data(host);
+    server(host).fail_over();
   });
 }
 
-void World::cut_everybody() {
+void World::cut_everybody(std::size_t host) {
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     Connection& connection = *connections_[i];
-    if (connection.server_id >= 0) {
+    if (connection.host == host && connection.server_id >= 0) {
       connection.server_id = -1;
       connection.backlog.clear();
       tell_closed(static_cast<int>(i), now_ + delay());

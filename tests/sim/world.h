@@ -1,11 +1,13 @@
-// The world of a simulation: true time, the order of events, one server with a clock of its own,
-// and a network that delays, cuts and loses. Deterministic: everything follows from the seed. One
+// The world of a simulation: true time, the order of events, servers with clocks of their own, and
+// a network that delays, cuts and loses. Deterministic: everything follows from the seed. One
 // thread; the schedule owns it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,8 +54,9 @@ class World;
 // A client's end of a connection, as Node sees it.
 class SimLink final : public Link {
  public:
-  // `number` is that of the process whose link it is.
-  SimLink(World& world, int number) : process(number), world_(world) {}
+  // `number` is that of the process whose link it is; it leads to that host.
+  SimLink(World& world, int number, std::size_t host_number)
+      : process(number), host(host_number), world_(world) {}
 
   ~SimLink() override { SimLink::close(); }
 
@@ -76,12 +79,14 @@ class SimLink final : public Link {
   // is paused.
   struct Handlers {
     std::function<void(int)> opened;
-    std::function<void(int, std::string)> bytes;
+    // And when what they answer was sent; kNever: they answer nothing.
+    std::function<void(int, std::string, Micros)> bytes;
     std::function<void(int)> closed;
   };
 
   Handlers handlers;
   const int process;
+  const std::size_t host;
 
   int connection() const { return connection_; }
 
@@ -93,9 +98,10 @@ class SimLink final : public Link {
 
 class World {
  public:
-  // `decisions` may be null; else it is read and filled, and outlives the world.
+  // `decisions` may be null; else it is read and filled, and outlives the world. The names lie on
+  // the hosts by their slots.
   World(std::uint64_t seed, const Faults& faults, Micros longest_delay,
-        Decisions* decisions = nullptr);
+        Decisions* decisions = nullptr, std::size_t hosts = 1);
 
   Micros now() const { return now_; }
 
@@ -155,28 +161,49 @@ class World {
   // later (a ghost). `told`: whether the client learns of it, or has to find out (half-open).
   void cut(int connection, bool ghosts, bool told);
 
-  // The server.
-  Server& server() { return server_; }
+  // The servers, each an hour ahead of the one before.
+  std::size_t hosts() const { return hosts_.size(); }
 
-  Micros server_time() const;
+  // Where the slots of a number are, and so a key.
+  std::size_t host_of_slot(std::uint16_t slot) const { return slot % hosts_.size(); }
 
-  // There and back.
-  Micros longest_trip() const { return 2 * kSeldomLonger * longest_delay_; }
+  std::size_t host_of(std::string_view key) const;
 
-  void step_clock(Micros by) { server_offset_ += by; }
+  std::size_t some_host() {
+    return hosts_.size() == 1 ? 0 : static_cast<std::size_t>(random_.next() % hosts_.size());
+  }
 
-  void stop_server(Micros duration);
-  void restart_server(bool keep_data);
+  Server& server(std::size_t host = 0) { return hosts_[host].server; }
+
+  Micros server_time(std::size_t host = 0) const;
+
+  // A process has read the answer to what it sent then.
+  void answered(int process, Micros sent) {
+    if (sent != kNever) {
+      longest_trips_[process] = std::max(longest_trip(process), now_ - sent);
+    }
+  }
+
+  // There and back, as the process has seen it: with whatever stopped the server or itself.
+  Micros longest_trip(int process) const {
+    const auto found = longest_trips_.find(process);
+    return found == longest_trips_.end() ? 0 : found->second;
+  }
+
+  void step_clock(std::size_t host, Micros by) { hosts_[host].offset += by; }
+
+  void stop_server(std::size_t host, Micros duration);
+  void restart_server(std::size_t host, bool keep_data);
   // Another server takes over, with the data as they were `lag` before.
-  void fail_over(Micros lag);
+  void fail_over(std::size_t host, Micros lag);
 
-  bool server_stopped() const { return stopped_; }
+  bool server_stopped(std::size_t host) const { return hosts_[host].stopped; }
 
   // By hand, beside what restarts and failovers lose.
-  void lose_data() { data_lost_at_ = server_time(); }
+  void lose_data(std::size_t host) { hosts_[host].data_lost_at = server_time(host); }
 
   // By the server's clock, the latest time; 0: never.
-  Micros data_lost_at() const { return data_lost_at_; }
+  Micros data_lost_at(std::size_t host) const { return hosts_[host].data_lost_at; }
 
   // No more faults by chance.
   void calm() {
@@ -184,8 +211,12 @@ class World {
     lost_percent_ = 0;
   }
 
-  // From now on the server's clock is as fast as is assumed.
-  void speed_up_server() { server_drift_ppm_ = kMostDrift; }
+  // From now on the servers' clocks are as fast as is assumed.
+  void speed_up_servers() {
+    for (Host& host : hosts_) {
+      host.drift_ppm = kMostDrift;
+    }
+  }
 
   // A network of some length, with less jitter.
   void set_shortest_delay(Micros delay) { shortest_delay_ = delay; }
@@ -198,7 +229,19 @@ class World {
   std::uint64_t events() const { return events_; }
 
  private:
-  void cut_everybody();
+  // A server, on a machine with a clock of its own.
+  struct Host {
+    explicit Host(std::uint64_t seed) : server(seed) {}
+
+    Server server;
+    Micros offset = 0;
+    std::int64_t drift_ppm = 0;
+    bool stopped = false;
+    Micros data_lost_at = 0;
+  };
+
+  void add_host(std::uint64_t seed);
+  void cut_everybody(std::size_t host);
 
   // With another clock's as much, within the 0.5 % that are assumed.
   static constexpr std::int64_t kMostDrift = 2400;
@@ -216,9 +259,15 @@ class World {
     }
   };
 
+  struct Chunk {
+    std::string bytes;
+    Micros sent = 0;
+  };
+
   struct Connection {
     SimLink* link = nullptr;  // null once the client has let go
     int process = 0;
+    std::size_t host = 0;
     int server_id = -1;  // CLIENT ID; -1: gone on the server's side
     bool cut = false;
     std::uint64_t sent = 0;     // chunks by the client
@@ -226,14 +275,14 @@ class World {
     Micros ghost_delay = 0;
     Micros to_server = 0;  // when the latest chunk arrives
     Micros to_client = 0;
-    std::deque<std::string> backlog;  // while the server is stopped
+    std::deque<Chunk> backlog;  // while the server is stopped
   };
 
   Micros delay();
   std::optional<std::string> refusal(Server::Args argv);
-  void arrive(int connection, std::string_view bytes);
-  void execute(int connection, std::string_view bytes);
-  void reply(int connection, std::string bytes, bool push);
+  void arrive(int connection, const Chunk& chunk);
+  void execute(int connection, const Chunk& chunk);
+  void reply(int connection, std::string bytes, bool push, Micros sent);
   void drop_on_server(int connection);
   void tell_closed(int connection, Micros when);
 
@@ -254,11 +303,8 @@ class World {
   bool calm_ = false;
   int lost_percent_ = 0;
   Micros lost_message_at_ = 0;
-  Micros data_lost_at_ = 0;
-  Server server_;
-  Micros server_offset_ = 0;
-  std::int64_t server_drift_ppm_ = 0;
-  bool stopped_ = false;
+  std::map<int, Micros> longest_trips_;  // by process
+  std::deque<Host> hosts_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<std::string_view> argv_;  // of the command that runs
 };

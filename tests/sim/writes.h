@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "primitive/guard.h"
+#include "dialect/guard.h"
 #include "sim/process.h"
 #include "sim/world.h"
 

@@ -21,7 +21,7 @@ EXIT_LOST = 75
 class Late:
     @classmethod
     def setUpClass(cls):
-        cls.server = Server().start()
+        cls.server = Server()
         cls.addClassCleanup(cls.server.stop)
 
     def setUp(self):

@@ -1,4 +1,4 @@
-"""README's example of a fence in a database, as it stands there: a shell, the command and psql."""
+"""The example for a shell in examples/sql/README.md, as it stands there: a shell, the command and psql."""
 import os
 import re
 import subprocess
@@ -8,17 +8,17 @@ import unittest
 from databases import connect, postgres
 from support import BELAY, LIMIT, Server
 
-README = os.path.join(os.path.dirname(__file__), "..", "..", "README.md")
+README = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "sql", "README.md")
 
 
 class ReadmeExample(unittest.TestCase):
     def setUp(self):
-        self.server = Server().start()
+        self.server = Server()
         self.addCleanup(self.server.stop)
         self.database = postgres()
         self.database.fresh()
         with open(README, encoding="utf-8") as readme:
-            section = readme.read().split("## Fences in a database", 1)[1]
+            section = readme.read()
         self.command = re.search(r"```sh\n(.*?)```", section, re.DOTALL).group(1)
         directory = tempfile.TemporaryDirectory(prefix="belay-sql-")
         self.addCleanup(directory.cleanup)

@@ -58,15 +58,11 @@ void Redis::Free::operator()(redisContext* context) const {
   redisFree(context);
 }
 
-Redis Redis::unix_socket(const std::string& path, const std::string& password) {
-  return {redisConnectUnixWithTimeout(path.c_str(), limit()), password};
+Redis Redis::unix_socket(const std::string& path) {
+  return Redis(redisConnectUnixWithTimeout(path.c_str(), limit()));
 }
 
-Redis Redis::tcp(int port, const std::string& password) {
-  return {redisConnectWithTimeout("127.0.0.1", port, limit()), password};
-}
-
-Redis::Redis(redisContext* context, const std::string& password)
+Redis::Redis(redisContext* context)
     : context_(context), pushes_(std::make_unique<std::vector<Reply>>()) {
   if (!connected()) {
     return;
@@ -74,11 +70,7 @@ Redis::Redis(redisContext* context, const std::string& password)
   redisSetTimeout(context, limit());
   context->privdata = pushes_.get();
   redisSetPushCallback(context, &Redis::keep_push);
-  std::vector<std::string> hello{"HELLO", "3"};
-  if (!password.empty()) {
-    hello.insert(hello.end(), {"AUTH", "default", password});
-  }
-  command(hello);
+  command({"HELLO", "3"});
 }
 
 bool Redis::connected() const {

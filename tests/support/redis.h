@@ -15,8 +15,7 @@ namespace belay::test {
 class Redis {
  public:
   // Connects at once and says HELLO 3. A connection that fails answers kNone to everything.
-  static Redis unix_socket(const std::string& path, const std::string& password = "");
-  static Redis tcp(int port, const std::string& password = "");
+  static Redis unix_socket(const std::string& path);
 
   Redis(Redis&&) = default;
   Redis& operator=(Redis&&) = default;
@@ -36,7 +35,7 @@ class Redis {
     void operator()(redisContext* context) const;
   };
 
-  Redis(redisContext* context, const std::string& password);
+  explicit Redis(redisContext* context);
 
   static void keep_push(void* pushes, void* reply);
   bool flush();

@@ -1,77 +1,54 @@
-// A real redis-server or valkey-server as a child process, in a temporary directory of its own, on
-// a unix socket and a free port of the loopback. It dies with the thread that made it. Owned by a
-// test; one thread.
+// A real server in a temporary directory of its own, on a unix socket and a free port of the
+// loopback. It ends with this process. Owned by a test; one thread.
 #pragma once
 
-#include <sys/types.h>
-
+#include <cstdlib>
 #include <string>
-#include <vector>
 
+#include "support/launch.h"
 #include "support/redis.h"
 
 namespace belay::test {
 
 class ServerProcess {
  public:
-  enum class Kind { kRedis, kOldestRedis, kValkey };  // kOldestRedis: 6.2
+  // `program`: redis-server, valkey-server or a path to one. Returns when the server answers. One
+  // that cannot be started ends the test program: why stands on stderr.
+  explicit ServerProcess(const std::string& program) {
+    const char* const words[] = {program.c_str(), nullptr};
+    if (!launch_start(&launch_, words)) {
+      std::exit(1);
+    }
+  }
 
-  struct Options {
-    std::vector<std::string> args;  // as on the command line: "--maxmemory", "1mb"
-    std::string password;
-    // 0: a free one. A port that is named must be free.
-    int port = 0;
-  };
-
-  // Returns when the server answers. One that cannot be started ends the test program: it says why
-  // on stderr.
-  explicit ServerProcess(Kind kind) : ServerProcess(kind, Options()) {}
-
-  ServerProcess(Kind kind, Options options);
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
+
   // Kills the server and removes its directory.
-  ~ServerProcess();
+  ~ServerProcess() { launch_end(&launch_); }
 
-  [[nodiscard]] int port() const { return port_; }
+  [[nodiscard]] int port() const { return launch_.port; }
 
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return launch_.pid; }
 
-  // Without the password.
-  [[nodiscard]] std::string url() const;
-  [[nodiscard]] std::string unix_url() const;
+  [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port()); }
 
-  [[nodiscard]] std::string socket_path() const { return directory_ + "/socket"; }
+  // Its own; a test may put files there.
+  [[nodiscard]] std::string directory() const { return launch_.directory; }
 
-  // What the server wrote to its log.
-  [[nodiscard]] std::string log() const;
-  [[nodiscard]] Redis connect() const;
+  [[nodiscard]] Redis connect() const { return Redis::unix_socket(launch_.socket); }
 
-  // Stops it in mid-air (SIGSTOP) and lets it run on.
-  void pause() const;
-  void resume() const;
-  // As in a crash: nothing is saved.
-  void kill();
-  // As an administrator would (SIGTERM): connections are closed by the server.
-  void stop();
-  // Ends it if it runs and starts it again, same port and socket. With `keep_data`, the data it had
-  // when it was asked for this; a server that was killed has none.
-  void restart(bool keep_data);
+  // Ends it as a crash would, and starts it again where it was, with what it has saved.
+  void restart() {
+    const char* const kill[] = {"kill", nullptr};
+    const char* const start[] = {"start", nullptr};
+    if (!launch_tell(&launch_, kill) || !launch_tell(&launch_, start)) {
+      std::exit(1);
+    }
+  }
 
  private:
-  bool start();
-  void spawn();
-  bool wait_until_ready();
-  // Reaps the child if it has ended.
-  bool ended();
-  [[noreturn]] void give_up(const std::string& why) const;
-
-  Kind kind_;
-  Options options_;
-  std::string program_;
-  std::string directory_;
-  int port_ = 0;
-  pid_t pid_ = -1;
+  Launch launch_;
 };
 
 }  // namespace belay::test

@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "engine/engine.h"
-#include "primitive/lock.h"
+#include "core/core.h"
+#include "dialect/native.h"
 #include "unit/marks.h"
 
 namespace belay {
 
 class RecordingLink final : public Link {
  public:
-  void open() override {}
+  void open() override { opened = true; }
 
   void send(std::string_view bytes) override {
     sent.emplace_back(bytes);
@@ -27,6 +27,7 @@ class RecordingLink final : public Link {
 
   void close() override { marks.forget(); }
 
+  bool opened = false;
   std::vector<std::string> sent;  // a command each
   Marks marks;
 };
@@ -38,25 +39,11 @@ class RecordedEvents final : public EngineEvents {
   std::vector<Event> events;
 };
 
-// One node. Every slot is a group of its own, or all are one.
-class OneNodeRouter final : public Router {
- public:
-  explicit OneNodeRouter(Node& node) : node_(node) {}
-
-  Node& node_of(std::uint16_t /*slot*/) override { return node_; }
-
-  std::uint16_t group_of(std::uint16_t slot) override { return apart ? slot : 0; }
-
-  bool apart = false;
-
- private:
-  Node& node_;
-};
-
-class Greeted : public testing::Test {
+// Somebody else than the engine hears of the node.
+class GreetedNode : public testing::Test {
  protected:
-  Greeted() {
-    node_.start(engine_, now_);
+  void start(NodeEvents& events) {
+    core_.start(events, now_);
     greet("5");
     link_.sent.clear();
   }
@@ -79,14 +66,30 @@ class Greeted : public testing::Test {
   Micros now_ = kSecond;
   Config config_;
   const Identity me_{"ABCDEFGHIJKLMNOPQRSTUV", "belay:", "1 host label", "my secret"};
-  const HeldPrimitive lock_{Kind::kLock, me_};
+  const NativeDialect dialect_{me_, config_.request_timeout};
+  const HeldPrimitive& lock_ = dialect_.lock;
+  bool apart_ = false;  // each slot is a group of its own
   RecordingLink link_;
   RecordedEvents events_;
   Log log_{BELAY_LOG_NONE, [] {}};
-  Node node_{config_, me_.inbox(), 1, link_, log_};
-  OneNodeRouter router_{node_};
   std::atomic<std::int64_t> last_hold_{0};
-  Engine engine_{config_, lock_, {&lock_}, router_, events_, last_hold_, 2};
+  Random random_{1};
+  Core core_{config_,
+             dialect_,
+             [this](std::uint16_t slot) { return apart_ ? Place{0, slot} : Place{}; },
+             {{&link_}},
+             log_,
+             events_,
+             last_hold_,
+             random_};
+  Node& node_ = core_.node(link_);
+};
+
+class Greeted : public GreetedNode {
+ protected:
+  Greeted() { start(engine_); }
+
+  Engine& engine_ = core_.engine();
 };
 
 }  // namespace belay

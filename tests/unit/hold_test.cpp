@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/packing.h"
-#include "primitive/mac.h"
+#include "dialect/mac.h"
 #include "unit/greeted.h"
 
 namespace belay {

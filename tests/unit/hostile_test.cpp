@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/packing.h"
-#include "primitive/keys.h"
-#include "primitive/mac.h"
+#include "dialect/keys.h"
+#include "dialect/mac.h"
 #include "unit/greeted.h"
 
 namespace belay {
@@ -33,10 +33,11 @@ class Hostile : public Greeted {
 
   // What anybody can make.
   static std::string forged(MessageKind kind, std::int64_t epoch, const std::string& fields = "",
-                            const std::string& name = "a", Micros ts = kServerNow) {
+                            const std::string& name = "a", Micros ts = kServerNow,
+                            Kind of = Kind::kLock) {
     return Packer()
         .u8(static_cast<std::uint64_t>(kind))
-        .u8(1)
+        .u8(static_cast<std::uint64_t>(of))
         .number(epoch)
         .number(ts)
         .bytes(fields)
@@ -154,6 +155,16 @@ TEST_F(Hostile, MessagesTeachUsNoFence) {
   acquire("{a}b");
   EXPECT_EQ(link_.sent.back().find(Packer().number(kForged + 8).take()), std::string::npos);
   EXPECT_NE(link_.sent.back().find(Packer().number(7).take()), std::string::npos);
+}
+
+// Its leave would free the lock before the true one, which would then hear that it is not ours.
+TEST_F(Hostile, MessagesLeaveNoLockThatIsBeingReleased) {
+  acquire("a");
+  answer_granted(50);
+  ASSERT_TRUE(engine_.release(++tag_, events_.events.back().hold, now_).ok());
+  sent();
+  publish(forged(MessageKind::kWaits, 1, "", "a", kServerNow, Kind::kSemaphore));
+  EXPECT_EQ(sent(), 0U);
 }
 
 // A leave takes what is older than it out of the queue as well.

@@ -1,11 +1,12 @@
 // The latch's commands, and what is read out of replies and messages about it.
-#include "primitive/latch.h"
+#include "dialect/latch.h"
 
 #include <gtest/gtest.h>
 
 #include "base/config.h"
 #include "base/packing.h"
-#include "primitive/mac.h"
+#include "dialect/mac.h"
+#include "dialect/native.h"
 #include "route/slot.h"
 #include "scripts/scripts.h"
 #include "unit/with_reply.h"
@@ -21,8 +22,8 @@ LatchPrimitive latch() {
 
 const Identity kMe{kClient, "belay:", "17 web-7 billing desk", "my secret"};
 
-HeldPrimitive lock() {
-  return HeldPrimitive(Kind::kLock, kMe);
+NativeDialect native() {
+  return NativeDialect(kMe, kSecond);
 }
 
 // What a script has packed, of our epoch 5 and about "a", with its MAC.
@@ -70,14 +71,14 @@ TEST(Latch, HasFiveKeysInOneSlot) {
 
 TEST(Latch, SaysOfARequestWhoseItIsAndWhichItIs) {
   const Resource resource = latch().resource("a");
-  const Command down = latch().count_down(resource, {7}, 2, 77);
+  const Command down = latch().count_down(resource, {7}, 2, {77});
   EXPECT_EQ(down.script, &scripts::kLatchDown);
   EXPECT_TRUE(
       std::equal(down.keys.begin(), down.keys.end(), resource.keys.begin(), resource.keys.end()));
   const std::string request = Packer().bytes(kClient).number(7).take();
   EXPECT_EQ(down.args.at(0), request + Packer().number(2).number(60 * kSecond).number(77).take());
   EXPECT_EQ(down.args.at(1), "belay:in:");
-  const Command set = latch().set(resource, {7}, 3, kSecond, 99, 77);
+  const Command set = latch().set(resource, {7}, 3, kSecond, 99, {77});
   EXPECT_EQ(
       set.args.at(0),
       request +
@@ -89,7 +90,7 @@ TEST(Latch, AsksToPassWithItsClaim) {
   AcquireArgs args;
   args.epoch = 5;
   args.generation = 6;
-  args.not_after = 7;
+  args.not_after = {7};
   args.ticket = 8;
   args.queue = true;
   const Command await = latch().acquire(latch().resource("a"), args);
@@ -110,9 +111,9 @@ TEST(Latch, ReadsWhatAWaiterIsTold) {
       Packer().u8(2).number(1000).number(3).number(50).number(900).number(77).number(4).take());
   ASSERT_TRUE(queued);
   EXPECT_EQ(queued->code, AcquireCode::kQueued);
-  EXPECT_EQ(queued->server_time, 1000);
+  EXPECT_EQ(queued->server_time.since_1970, 1000);
   EXPECT_EQ(queued->position, 3);
-  EXPECT_EQ(queued->remaining, 50);
+  EXPECT_EQ(queued->look_in, 50);
   EXPECT_EQ(queued->ticket, 900);
   EXPECT_EQ(queued->generation, 77);
   EXPECT_EQ(queued->count, 4);
@@ -139,8 +140,8 @@ TEST(Latch, ThatStandsForEverIsNotLookedAtAtOnce) {
   EXPECT_EQ(
       read_acquire(
           Packer().u8(2).number(1000).number(3).number(0).number(900).number(77).number(4).take())
-          ->remaining,
-      kMaxLease);
+          ->look_in,
+      kNever);
 }
 
 TEST(Latch, LeavesWithItsClaim) {
@@ -161,7 +162,7 @@ TEST(Latch, IsGrantedNothingByAMessage) {
   const auto read = [](std::uint64_t of) {
     Packer packed;
     packed.u8(1).u8(of).number(5).number(1000).number(77).number(85).number(100'000).u8(1);
-    return lock().read_message(signed_by_script(packed));
+    return native().read_message(signed_by_script(packed));
   };
   EXPECT_TRUE(read(1));
   EXPECT_FALSE(read(3));
@@ -175,20 +176,20 @@ std::string passed(std::uint64_t of, std::uint64_t how, std::int64_t generation)
 
 TEST(Latch, ReadsThatAGenerationHasEnded) {
   const std::string payload = passed(3, 1, 77);
-  const std::optional<Message> message = lock().read_message(payload);
+  const std::optional<Message> message = native().read_message(payload);
   ASSERT_TRUE(message);
   EXPECT_EQ(message->kind, MessageKind::kPassed);
   EXPECT_EQ(message->of, Kind::kLatch);
   EXPECT_EQ(message->epoch, 5);
-  EXPECT_EQ(message->server_time, 1000);
+  EXPECT_EQ(message->server_time.since_1970, 1000);
   EXPECT_EQ(message->generation, 77);
   EXPECT_TRUE(message->opened);
   EXPECT_EQ(message->name, "a");
   for (std::size_t size = 0; size < payload.size(); ++size) {
-    EXPECT_FALSE(lock().read_message(payload.substr(0, size))) << size;
+    EXPECT_FALSE(native().read_message(payload.substr(0, size))) << size;
   }
   const auto read = [](std::uint64_t of, std::uint64_t how, std::int64_t generation = 77) {
-    return lock().read_message(passed(of, how, generation));
+    return native().read_message(passed(of, how, generation));
   };
   EXPECT_FALSE(read(3, 2)->opened);
   EXPECT_FALSE(read(3, 0));
@@ -203,7 +204,7 @@ TEST(Latch, PassesNobodyByAMessageOfAnyByteAnother) {
   for (std::size_t i = 0; i < payload.size(); ++i) {
     std::string forged = payload;
     forged[i] = static_cast<char>(forged[i] ^ 1);
-    const std::optional<Message> message = lock().read_message(forged);
+    const std::optional<Message> message = native().read_message(forged);
     EXPECT_FALSE(message && message->kind == MessageKind::kPassed) << i;
   }
 }

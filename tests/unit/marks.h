@@ -12,10 +12,9 @@ namespace belay {
 class Marks {
  public:
   void on_sent(std::string_view command) {
-    const bool is_first = command.find("\r\n$4\r\nEVAL\r\n") != std::string_view::npos;
-    const bool is_later = command.find("\r\n$7\r\nEVALSHA\r\n") != std::string_view::npos;
-    const std::size_t size = is_first ? kSize + 1 : is_later ? kSize : 0;  // the first has a `?`
-    unanswered_.emplace_back(command.substr(command.size() - 2 - size, size));
+    const bool calls = command.find("\r\n$4\r\nEVAL\r\n") != std::string_view::npos ||
+                       command.find("\r\n$7\r\nEVALSHA\r\n") != std::string_view::npos;
+    unanswered_.emplace_back(calls ? last_word(command) : "");
   }
 
   void forget() { unanswered_.clear(); }
@@ -32,7 +31,15 @@ class Marks {
   }
 
  private:
-  static constexpr std::size_t kSize = 4;
+  static std::string_view last_word(std::string_view command) {
+    std::size_t at = 0;
+    for (std::size_t end = command.find("\r\n") + 2; end < command.size();) {
+      at = end;
+      end = end_of(command, at);
+    }
+    const std::size_t word = command.find("\r\n", at) + 2;
+    return command.substr(word, command.size() - 2 - word);
+  }
 
   static std::size_t end_of(std::string_view bytes, std::size_t at) {
     const long number = std::strtol(std::string(bytes.substr(at + 1)).c_str(), nullptr, 10);

@@ -6,31 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "unit/marks.h"
+#include "unit/fake_link.h"
 
 namespace belay {
 namespace {
-
-class FakeLink final : public Link {
- public:
-  void open() override { ++opened; }
-
-  void send(std::string_view bytes) override {
-    sent.append(bytes);
-    marks.on_sent(bytes);
-  }
-
-  void close() override {
-    sent.clear();
-    marks.forget();
-  }
-
-  bool has_sent(const std::string& text) const { return sent.find(text) != std::string::npos; }
-
-  int opened = 0;
-  std::string sent;
-  Marks marks;
-};
 
 class Heard final : public NodeEvents {
  public:
@@ -99,7 +78,7 @@ class NodeTest : public testing::Test {
   FakeLink link;
   Heard heard;
   Log log{BELAY_LOG_NONE, [] {}};
-  Node node{config, "inbox", 1, link, log};
+  Node node{config, "inbox", 1, {&link}, log};
 };
 
 TEST_F(NodeTest, IsUpAfterItsGreeting) {
@@ -152,7 +131,7 @@ TEST_F(NodeTest, TellsAWrongPasswordFromAnOutage) {
 
 // Servers quote the arguments of what they do not understand.
 TEST_F(NodeTest, HidesThePasswordThatAServerEchoes) {
-  config.server.password = Secret(std::string_view("hunter2"));
+  config.credentials.password = Secret(std::string_view("hunter2"));
   node.on_timer(now);
   node.on_link_open(now);
   ASSERT_TRUE(link.has_sent("hunter2"));
@@ -166,7 +145,7 @@ TEST_F(NodeTest, HidesThePasswordThatAServerEchoes) {
 
 // redis://hunter2@host: a lone word is the user.
 TEST_F(NodeTest, HidesAUserThatMayBeAPassword) {
-  config.server.user = "hunter2";
+  config.credentials.user = "hunter2";
   node.on_timer(now);
   node.on_link_open(now);
   answer("-NOPERM User hunter2 has no permissions\r\n");
@@ -273,7 +252,7 @@ TEST_F(NodeTest, WarnsOfAServerThatMayEvictLocks) {
   const auto warning = [this] {
     testing::internal::CaptureStderr();
     Log warnings(BELAY_LOG_WARNING, [] {});
-    Node fresh(config, "inbox", 1, link, warnings);
+    Node fresh(config, "inbox", 1, {&link}, warnings);
     fresh.start(heard, now);
     fresh.on_timer(now);
     fresh.on_link_open(now);

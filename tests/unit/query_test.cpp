@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/packing.h"
-#include "primitive/guard.h"
-#include "primitive/latch.h"
-#include "primitive/limit.h"
-#include "primitive/queries.h"
+#include "dialect/guard.h"
+#include "dialect/latch.h"
+#include "dialect/limit.h"
+#include "dialect/queries.h"
 #include "unit/greeted.h"
 
 namespace belay {
@@ -21,7 +21,7 @@ namespace {
 class Queries : public Greeted {
  protected:
   void force(std::int64_t tag) {
-    ASSERT_TRUE(engine_.query(tag, break_query(lock_, "a", 7), now_).ok());
+    ASSERT_TRUE(engine_.query(tag, break_query(dialect_, "a", 7), now_).ok());
   }
 
   void advance(Micros by) {
@@ -45,8 +45,8 @@ class Queries : public Greeted {
 
   static std::string packed(std::int64_t number) { return Packer().number(number).take(); }
 
-  const HeldPrimitive semaphore_{Kind::kSemaphore, me_};
-  const LatchPrimitive latch_{me_, kSecond};
+  const HeldPrimitive& semaphore_ = dialect_.semaphore;
+  const LatchPrimitive& latch_ = dialect_.latch;
 };
 
 TEST_F(Queries, SayUntilWhenTheyMayTakePlace) {
@@ -97,7 +97,7 @@ TEST_F(Queries, AreKnownNotToHaveTakenPlaceWhereEachCameTooLate) {
 TEST_F(Queries, WaitForATimeOfTheServers) {
   advance(31 * kSecond);
   force(1);
-  ASSERT_TRUE(engine_.query(2, inspect_query(lock_, "a"), now_).ok());
+  ASSERT_TRUE(engine_.query(2, inspect_query(dialect_, "a"), now_).ok());
   const std::vector<std::string> commands = sent();
   ASSERT_EQ(commands.size(), 1U);
   EXPECT_NE(commands[0].find("TIME"), std::string::npos);
@@ -191,7 +191,7 @@ TEST_F(Queries, AndAcquiresNameNoCauseThatIsOlderThanTheOutage) {
   AcquireRequest request;
   request.primitive = &lock_;
   request.name = "b";
-  ASSERT_TRUE(engine_.query(1, inspect_query(lock_, "a"), now_).ok());
+  ASSERT_TRUE(engine_.query(1, inspect_query(dialect_, "a"), now_).ok());
   ASSERT_TRUE(engine_.acquire(2, request, 0, now_).ok());
   answer("-LOADING the dataset\r\n");
   answer("-LOADING the dataset\r\n");
@@ -207,7 +207,7 @@ TEST_F(Queries, AndAcquiresNameNoCauseThatIsOlderThanTheOutage) {
 }
 
 TEST_F(Queries, ListNoMoreThanTheirLimitOfAServerThatNeverEnds) {
-  ASSERT_TRUE(engine_.query(1, list_query(lock_, "*", 2), now_).ok());
+  ASSERT_TRUE(engine_.query(1, list_query(dialect_, "*", 2), now_).ok());
   int pages = 0;
   for (; events_.events.empty() && pages < 10; ++pages) {
     answer(page("7", "belay:r:{" + std::to_string(pages / 2) + "}"));
@@ -220,7 +220,7 @@ TEST_F(Queries, ListNoMoreThanTheirLimitOfAServerThatNeverEnds) {
 }
 
 TEST_F(Queries, ListNoLongerThanTheRequestTimeout) {
-  ASSERT_TRUE(engine_.query(1, list_query(lock_, "*", 2), now_).ok());
+  ASSERT_TRUE(engine_.query(1, list_query(dialect_, "*", 2), now_).ok());
   for (int pages = 0; events_.events.empty() && pages < 10; ++pages) {
     answer(page("7", "belay:r:{a}"));
     advance(kSecond);

@@ -48,45 +48,45 @@ TEST(RoundTrips, WhatIsUnderwayTogetherCountsOnce) {
 
 TEST(ClockBound, KeepsTheLeastOfWhatRepliesAllow) {
   ClockBound clock;
-  clock.sample(1'000'000, 0, 500);
+  clock.sample({1'000'000}, 0, 500);
   EXPECT_EQ(clock.bound(500), 1'000'000);
-  clock.sample(1'001'000, 1500, 1600);  // a faster round trip: less doubt
+  clock.sample({1'001'000}, 1500, 1600);  // a faster round trip: less doubt
   EXPECT_EQ(clock.bound(1600), 999'500);
-  clock.sample(1'003'000, 2000, 4000);
+  clock.sample({1'003'000}, 2000, 4000);
   EXPECT_EQ(clock.bound(1600), 999'500);
 }
 
 TEST(ClockBound, AgesByHalfAPercent) {
   ClockBound clock;
-  clock.sample(1'000'000, 0, 0);
+  clock.sample({1'000'000}, 0, 0);
   EXPECT_EQ(clock.bound(10 * kSecond), 1'000'000 + 50 * kMillisecond);
 }
 
 TEST(ClockBound, IsUnknownAfterThirtySecondsWithoutASample) {
   ClockBound clock;
   EXPECT_FALSE(clock.known(0));
-  clock.sample(1'000'000, 0, 0);
+  clock.sample({1'000'000}, 0, 0);
   EXPECT_TRUE(clock.known(30 * kSecond));
   EXPECT_FALSE(clock.known(30 * kSecond + 1));
 }
 
 TEST(ClockBound, TellsWhenTheServersClockIsPastATime) {
   ClockBound clock;
-  clock.sample(1'000'000, 300, 500);  // read at 500 at the latest
-  EXPECT_EQ(clock.passed_by(1'000'000), 501);
-  EXPECT_EQ(clock.passed_by(1'000'000 + 10 * kSecond), 501 + 10 * kSecond + 50 * kMillisecond);
+  clock.sample({1'000'000}, 300, 500);  // read at 500 at the latest
+  EXPECT_EQ(clock.passed_by({1'000'000}), 501);
+  EXPECT_EQ(clock.passed_by({1'000'000 + 10 * kSecond}), 501 + 10 * kSecond + 50 * kMillisecond);
 }
 
 TEST(ClockBound, IsDroppedWhenTheServerJumpsAhead) {
   ClockBound clock;
-  clock.sample(1'000'000, 0, 0);
-  clock.notice(5'000'000, 1000);
+  clock.sample({1'000'000}, 0, 0);
+  clock.notice({5'000'000}, 1000);
   EXPECT_FALSE(clock.known(1000));
 }
 
 TEST(ClockBound, LearnsNothingFromAMessageThatMayHaveBeenUnderWayForLong) {
   ClockBound clock;
-  clock.notice(1'000'000, 5);
+  clock.notice({1'000'000}, 5);
   EXPECT_FALSE(clock.known(5));
 }
 
@@ -95,6 +95,11 @@ TEST(ServerError, TellsWhatHelps) {
   EXPECT_EQ(classify_error("LOADING Redis is loading").remedy, Remedy::kWait);
   EXPECT_EQ(classify_error("BUSY Redis is busy").remedy, Remedy::kWait);
   EXPECT_EQ(classify_error("READONLY You can't write").remedy, Remedy::kReconnect);
+  EXPECT_EQ(classify_error("MASTERDOWN Link with MASTER is down").remedy, Remedy::kReconnect);
+  EXPECT_EQ(classify_error("ERR Error running script (call to f_0): @user_script:1: -READONLY You "
+                           "can't write against a read only replica.")
+                .remedy,
+            Remedy::kReconnect);
   EXPECT_EQ(classify_error("OOM command not allowed").status, BELAY_SERVER_ERROR);
   EXPECT_EQ(classify_error("NOPERM this user").status, BELAY_NOT_PERMITTED);
   EXPECT_EQ(classify_error("ERR ACL failure in script: User").status, BELAY_NOT_PERMITTED);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/packing.h"
-#include "primitive/queries.h"
+#include "dialect/queries.h"
 #include "unit/greeted.h"
 
 namespace belay {
@@ -39,7 +39,7 @@ class Session : public Greeted {
       EXPECT_TRUE(engine_.acquire(tag_, request, 0, now_).ok());
     }
     EXPECT_TRUE(engine_.query(++tag_, ping_query(), now_).ok());
-    EXPECT_TRUE(engine_.query(++tag_, inspect_query(lock_, "a"), now_).ok());
+    EXPECT_TRUE(engine_.query(++tag_, inspect_query(dialect_, "a"), now_).ok());
     node_.watch(0, {"key"}, now_);
     node_.refresh_clock(now_);
   }

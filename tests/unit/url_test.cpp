@@ -10,51 +10,51 @@ std::string take_none(std::string_view /*name*/, const std::string& /*value*/) {
   return "it is not known";
 }
 
-ServerAddress good(std::string_view url) {
-  Result<ServerAddress> server = parse_url(url, take_none);
+ServerUrl good(std::string_view url) {
+  Result<ServerUrl> server = parse_url(url, take_none);
   EXPECT_TRUE(server.ok()) << url << ": " << server.status.message;
   return server.value;
 }
 
 Status bad(std::string_view url) {
-  Result<ServerAddress> server = parse_url(url, take_none);
+  Result<ServerUrl> server = parse_url(url, take_none);
   EXPECT_FALSE(server.ok()) << url;
   return server.status;
 }
 
 TEST(Url, TakesDefaultsForWhatIsMissing) {
-  EXPECT_EQ(good("redis://").display(), "localhost:6379");
-  EXPECT_EQ(good("redis://example").display(), "example:6379");
-  EXPECT_EQ(good("redis://:7000").display(), "localhost:7000");
+  EXPECT_EQ(good("redis://").endpoints.front().display(), "localhost:6379");
+  EXPECT_EQ(good("redis://example").endpoints.front().display(), "example:6379");
+  EXPECT_EQ(good("redis://:7000").endpoints.front().display(), "localhost:7000");
 }
 
 TEST(Url, ReadsEveryPart) {
-  const ServerAddress server = good("redis://me:se%40cret@10.0.0.4:7000/3");
-  EXPECT_EQ(server.user, "me");
-  EXPECT_EQ(server.password.view(), "se@cret");
-  EXPECT_EQ(server.display(), "10.0.0.4:7000");
+  const ServerUrl server = good("redis://me:se%40cret@10.0.0.4:7000/3");
+  EXPECT_EQ(server.credentials.user, "me");
+  EXPECT_EQ(server.credentials.password.view(), "se@cret");
+  EXPECT_EQ(server.endpoints.front().display(), "10.0.0.4:7000");
   EXPECT_EQ(server.database, 3);
 }
 
 TEST(Url, ReadsAPasswordWithoutUser) {
-  const ServerAddress server = good("redis://:secret@host");
-  EXPECT_EQ(server.user, "");
-  EXPECT_EQ(server.password.view(), "secret");
+  const ServerUrl server = good("redis://:secret@host");
+  EXPECT_EQ(server.credentials.user, "");
+  EXPECT_EQ(server.credentials.password.view(), "secret");
 }
 
 TEST(Url, TakesAPasswordWithAnUnescapedAt) {
-  EXPECT_EQ(good("redis://u:a@b@host").password.view(), "a@b");
+  EXPECT_EQ(good("redis://u:a@b@host").credentials.password.view(), "a@b");
 }
 
 TEST(Url, ReadsIpv6InBrackets) {
-  EXPECT_EQ(good("redis://[::1]:7000").host, "::1");
-  EXPECT_EQ(good("redis://[::1]").display(), "[::1]:6379");
+  EXPECT_EQ(good("redis://[::1]:7000").endpoints.front().host, "::1");
+  EXPECT_EQ(good("redis://[::1]").endpoints.front().display(), "[::1]:6379");
 }
 
 TEST(Url, ReadsUnixSockets) {
-  const ServerAddress server = good("unix://:pw@/run/redis%20a.sock?db=2");
-  EXPECT_EQ(server.path, "/run/redis a.sock");
-  EXPECT_EQ(server.password.view(), "pw");
+  const ServerUrl server = good("unix://:pw@/run/redis%20a.sock?db=2");
+  EXPECT_EQ(server.endpoints.front().path, "/run/redis a.sock");
+  EXPECT_EQ(server.credentials.password.view(), "pw");
   EXPECT_EQ(server.database, 2);
 }
 
@@ -64,21 +64,51 @@ TEST(Url, GivesParametersDecodedAndInOrder) {
     seen += std::string(name) + " is " + value + ";";
     return "";
   };
-  Result<ServerAddress> server = parse_url("redis://u:p@h:7000/3?a=1&b=x%26y%40z&c=", take);
+  Result<ServerUrl> server = parse_url("redis://u:p@h:7000/3?a=1&b=x%26y%40z&c=", take);
   EXPECT_TRUE(server.ok()) << server.status.message;
   EXPECT_EQ(seen, "a is 1;b is x&y@z;c is ;");
-  EXPECT_EQ(server.value.display(), "h:7000");
+  EXPECT_EQ(server.value.endpoints.front().display(), "h:7000");
   EXPECT_EQ(server.value.database, 3);
   server = parse_url("unix:///s?a=2&db=4&", take);
   EXPECT_TRUE(server.ok()) << server.status.message;
   EXPECT_EQ(server.value.database, 4);
 }
 
+std::string shown(std::string_view url) {
+  std::string all;
+  for (const Endpoint& endpoint : good(url).endpoints) {
+    all += endpoint.display() + " ";
+  }
+  return all;
+}
+
+TEST(Url, TakesAMasterAndItsReplicas) {
+  EXPECT_EQ(shown("redis://a,b:7000,[::1],[::2]:7001,:7002/3"),
+            "a:6379 b:7000 [::1]:6379 [::2]:7001 localhost:7002 ");
+  const ServerUrl server = good("redis://me:a,b@h1,h2:7000/3");
+  EXPECT_EQ(server.credentials.user, "me");
+  EXPECT_EQ(server.credentials.password.view(), "a,b");
+  EXPECT_EQ(server.endpoints.size(), 2U);
+  EXPECT_EQ(server.database, 3);
+  std::string most = "redis://h1";
+  for (int i = 2; i <= 32; ++i) {
+    most += ",h" + std::to_string(i);
+  }
+  EXPECT_EQ(good(most).endpoints.size(), 32U);
+  EXPECT_NE(bad(most + ",h33").message.find("byte 9: the list has 33 hosts, at most 32 are taken"),
+            std::string::npos);
+#ifdef BELAY_TLS
+  for (const Endpoint& endpoint : good("rediss://a,b").endpoints) {
+    EXPECT_TRUE(endpoint.tls);
+  }
+#endif
+}
+
 TEST(Url, NamesWhatIsWrongAndWhere) {
   const std::pair<const char*, const char*> kBad[] = {
       {"localhost", "URL, from byte 1: there is no scheme"},
-      {"http://h", "URL http://***, from byte 1: the scheme is not supported; redis:// and unix"},
-      {"rediss://h", "URL rediss://***, from byte 1: TLS is not supported yet"},
+      {"http://h", "URL http://***, from byte 1: the scheme is not supported; redis://, rediss://"},
+      {"rediss://h:0", "URL rediss://***, from byte 11: the port"},
       {"redis://h:99999", "URL redis://***, from byte 10: the port is not a number"},
       {"redis://h:", "from byte 10: the port"},
       {"redis://::1", "brackets"},
@@ -93,6 +123,17 @@ TEST(Url, NamesWhatIsWrongAndWhere) {
       {"redis://h?fast=%zz", "from byte 11: a parameter has a bad % escape"},
       {"redis://u%zz@h", "from byte 9: the user or password has a bad % escape"},
       {"redis://h%zz", "from byte 9: the host has a bad % escape"},
+      {"redis://app:pw@a,app:pw@b",
+       "from byte 9: user and password stand once, before the first host"},
+      {"redis://a,,b", "from byte 11: host 2 of the list is empty"},
+      {"redis://,a", "from byte 9: host 1 of the list is empty"},
+      {"redis://a,/1", "from byte 11: host 2 of the list is empty"},
+      {"redis://a,b:0", "from byte 12: the port"},
+      {"redis://a,b,A:6379", "from byte 13: host 3 of the list is the same as host 1"},
+      {"redis://[::1],[::1]:6379", "from byte 15: host 2 of the list is the same as host 1"},
+      {"redis-sentinel://a,b/m", "the scheme is not supported"},
+      {"redis-cluster://a,b", "the scheme is not supported"},
+      {"redlock://a,b,c", "the scheme is not supported"},
       {"unix://relative", "absolute"},
       {"unix:///s?db=-1", "from byte 14: the database"},
       {"unix:///s?db=1&fast=1", "from byte 16: it is not known"}};
@@ -101,17 +142,31 @@ TEST(Url, NamesWhatIsWrongAndWhere) {
   }
 }
 
+TEST(Url, SaysWhetherToSpeakTls) {
+  const auto take = [](std::string_view, const std::string&) { return "no"; };
+  EXPECT_FALSE(parse_url("redis://u:p@h:7000/3", take).value.endpoints.front().tls);
+  const Result<ServerUrl> server = parse_url("rediss://u:p@h:7000/3", take);
+#ifdef BELAY_TLS
+  ASSERT_TRUE(server.ok()) << server.status.message;
+  EXPECT_TRUE(server.value.endpoints.front().tls);
+  EXPECT_EQ(server.value.endpoints.front().display(), "h:7000");
+  EXPECT_EQ(server.value.database, 3);
+#else
+  EXPECT_EQ(server.status.code, BELAY_UNSUPPORTED_URL);
+  EXPECT_NE(server.status.message.find("built without TLS"), std::string::npos);
+#endif
+}
+
 TEST(Url, RefusesWhatIsNotSupportedYetByItsName) {
-  EXPECT_EQ(bad("rediss://h").code, BELAY_UNSUPPORTED_URL);
-  EXPECT_NE(bad("rediss://h").message.find("rediss://***"), std::string::npos);
+  EXPECT_EQ(bad("valkeys://h").code, BELAY_UNSUPPORTED_URL);
+  EXPECT_NE(bad("valkeys://h").message.find("valkeys://***"), std::string::npos);
   EXPECT_EQ(bad("http://h").code, BELAY_UNSUPPORTED_URL);
-  EXPECT_EQ(bad("redis://a:1,b:2").code, BELAY_UNSUPPORTED_URL);
 }
 
 // Whatever part it was put into by mistake.
 TEST(Url, QuotesNoTextInAMessage) {
   for (const char* url : {"redis://me:secret@h:0",
-                          "rediss://me:secret@h",
+                          "rediss://me:secret@h:0",
                           "unix://me:secret@x",
                           "redis://me:sec?ret@h:0",
                           "unix://me:sec?ret@/x",
@@ -126,7 +181,7 @@ TEST(Url, QuotesNoTextInAMessage) {
                           "redis://[secret",
                           "redis://[::1]secret",
                           "redis://secret%zz",
-                          "redis://h,secret",
+                          "redis://h,secret,",
                           "secret://h",
                           "secret",
                           "unix://secret",

@@ -87,6 +87,14 @@ void add_server_options(CLI::App& app, ServerOptions& server) {
   app.add_option("--user", server.user);
   app.add_option("--password-file", server.password_file);
   app.add_option("--prefix", server.prefix);
+  for (const char* what :
+       {"ca-file", "ca-dir", "cert-file", "key-file", "server-name", "min-version"}) {
+    std::string name = std::string("tls-") + what;
+    std::replace(name.begin(), name.end(), '-', '_');
+    app.add_option_function<std::string>(
+        std::string("--tls-") + what,
+        [name, &server](const std::string& text) { server.tls[name] = text; });
+  }
   add_bounded_seconds(app, "--request-timeout", kLeastRequestTimeout, kMostRequestTimeout,
                       server.request_timeout_ms);
 }

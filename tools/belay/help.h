@@ -16,11 +16,13 @@ constexpr char kMainHelp[] =
 
 The server: --url, else $BELAY_URL, else redis://localhost:6379
   redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]  unix://[[USER]:PASSWORD@]/PATH
+  redis://HOST1,HOST2,HOST3 are a master and its replicas, in any order
+  rediss:// is TLS: --tls-ca-file --tls-ca-dir --tls-cert-file --tls-key-file
+  --tls-server-name --tls-min-version, else $BELAY_TLS_CA_FILE and so on
 Exit codes: 1 in use (run -n, -w), or nothing to break; 64 usage; 66 no latch;
   69 the server refuses or cannot be reached (without -n and -w, run and latch
   wait go on through outages); 71, 74 errors of this host;
-  run also: 75 lock lost, 126/127 COMMAND cannot be run/found, 128+N signal N,
-  else COMMAND's own.
+  run: 75 lock lost, 126/127 COMMAND not run/found, 128+N signal, else its own.
 
 Names are any bytes. Those that a terminal would not show are printed as \xNN,
 and \ as \\. JSON is one object a line. In it a byte that is not UTF-8 becomes
@@ -44,7 +46,7 @@ Waits for all NAMEs, holds them while COMMAND runs, then releases them.
                           lease), at the end KILL, and belay exits with 75
   --label TEXT | -v, --verbose   shown beside host and pid | say time and fence
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS    how long a request may take (default 5)
+  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
 COMMAND finds BELAY_NAME and BELAY_FENCE, of the first NAME, and BELAY_FENCES; a
 password in BELAY_URL is taken out. TERM HUP INT QUIT USR1 USR2 are passed on.
 COMMAND leads a process group, which is signalled as a whole, unless stdin is a
@@ -67,7 +69,7 @@ is no latch NAME, all but set exit with 66.
   -w, --wait SECONDS      wait: that long at most, then exit 1; 0 is -n
   --json                  down, show: {"name", "count"}, which is what is to go
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS   how long a request may take (default 5)
+  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
 Without -n and -w, wait waits through outages of the server; with them it ends
 after --request-timeout more where there is no server, with 69.
 )";
@@ -80,22 +82,23 @@ permit back. show says how many are free; where nobody has set a limit for NAME,
 it exits with 66.
   --json        show: {"name", "available", "limit"}
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS   how long a request may take (default 5)
+  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
 Whoever asks by --permits N/LIMIT with another LIMIT is refused from then on.
 )";
 
 constexpr char kInspectHelp[] = R"(belay inspect [OPTION...] NAME
 Shows who holds NAME (host, pid, label), since when, the fence, what is left of
 the lease, and who waits, in order. Exits with 0 also when NAME is free.
-  --json        {"name", "primitive", "held", "holder", "waiters",
-                "waiters_total"}, where primitive is "lock", "latch", null
-                (not in use) or "semaphore", with "limit" and "available";
-                holder is null or {"client", "label", "host", "pid", "since_ms",
-                "lease_ms", "fence", "holds", "local_waiters"}; since_ms is
-                for how long; holds and local_waiters date from the
-                holder's last renewal
+  --json        {"name", "primitive", "held", "holder", "holders", "waiters",
+                "waiters_total"}, where primitive is "lock", null (not in use),
+                "semaphore", with "limit" and "available", or "latch", with
+                "to_go" (the count). Each of holders is {"client", "label",
+                "host", "pid", "since_ms", "lease_ms", "fence", "holds",
+                "local_waiters", "permits", "shared"}; holder is the first of
+                them, or null. since_ms is for how long; holds and local_waiters
+                date from the holder's last renewal
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS   how long a request may take (default 5)
+  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
 )";
 
 constexpr char kListHelp[] = R"(belay ls [OPTION...] [PATTERN]
@@ -104,7 +107,7 @@ one a line: name, holder, what is left of the lease, how many wait.
   --limit N     this many names at most (default 10000)
   --json        one object a line, each as of belay inspect --json
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS   how long a request may take (default 5)
+  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
 )";
 
 constexpr char kBreakHelp[] = R"(belay break [OPTION...] NAME
@@ -112,9 +115,10 @@ Says who holds NAME, then takes it from exactly that holder, who learns that the
 lock is lost, and gives it to the first waiter. Exits with 1 when nothing was
 broken: NAME was free, changed hands meanwhile, or has another fence.
   --fence N     only if the holder's fence is N
-  --json        {"name", "broken", "holder"}; holder as of belay inspect --json
+  --json        {"name", "broken", "holder", "holders"}: who lost it; each as of
+                belay inspect --json
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS   how long a request may take (default 5)
+  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
 )";
 
 constexpr char kTopHelp[] = R"(belay top [OPTION...] [PATTERN]
@@ -128,11 +132,12 @@ c changes; elsewhere a block of lines each time.
   --sort waiters|held|changes
   --json        an object a look: {"time_ms", "names_total", "names_inspected",
                 "changes", "since_last_ms", "names"}; names are {"name",
-                "holder" as of belay inspect --json, "waiters_total",
-                "longest_wait_ms", "changes_per_s"}; "error" is there when
-                something could not be read, and alone when nothing could
+                "holder" and "holders" as of belay inspect --json,
+                "waiters_total", "longest_wait_ms", "changes_per_s"}; "error" is
+                there when something could not be read, and alone when nothing
+                could
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS   how long a request may take (default 5)
+  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
 HOLDER is label@host:pid, LEASE what is left of it, LONGEST the longest wait.
 CHANGES/S are the changes of holder that were seen, per second, over the last
 ten looks at the name. It has had that many grants, or more: between two looks

@@ -55,7 +55,7 @@ std::int64_t History::add(const std::vector<std::string>& names, bool complete,
       record(known, {*complete_at_ms_, 0});
     }
     known.waiters = entry.members.waiters_total;
-    const std::int64_t fence = entry.members.holder ? entry.members.holder->fence : 0;
+    const std::int64_t fence = entry.members.holders.empty() ? 0 : entry.members.holders[0].fence;
     changes += record(known, {now_ms, fence}) ? 1 : 0;
   }
   note_free(names, now_ms);

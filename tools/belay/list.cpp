@@ -61,7 +61,7 @@ std::vector<Entry> Inspector::take_entries() {
 }
 
 bool in_use(const Entry& entry) {
-  return entry.members.holder || entry.members.to_go || !entry.members.waiters.empty();
+  return !entry.members.holders.empty() || entry.members.to_go || !entry.members.waiters.empty();
 }
 
 InUse inspect_all(belay_client* client, std::vector<std::string> names) {

@@ -24,7 +24,8 @@ Member read_member(const belay_event* event, std::int32_t index) {
           number(BELAY_MEMBER_FENCE),
           number(BELAY_MEMBER_HOLDS),
           number(BELAY_MEMBER_LOCAL_WAITERS),
-          number(BELAY_MEMBER_PERMITS)};
+          number(BELAY_MEMBER_PERMITS),
+          number(BELAY_MEMBER_SHARED) != 0};
 }
 
 }  // namespace
@@ -33,16 +34,14 @@ Members read_members(const belay_event* event) {
   Members members;
   for (std::int32_t i = 0; i < belay_event_int(event, BELAY_FIELD_MEMBERS); i++) {
     const std::int64_t role = belay_event_member_int(event, i, BELAY_MEMBER_ROLE);
-    if (role == BELAY_ROLE_HOLDER && !members.holder) {
-      members.holder = read_member(event, i);
-    } else if (role == BELAY_ROLE_HOLDER) {
-      members.beside.push_back(read_member(event, i));
+    if (role == BELAY_ROLE_HOLDER) {
+      members.holders.push_back(read_member(event, i));
     } else if (role == BELAY_ROLE_WAITER) {
       members.waiters.push_back(read_member(event, i));
     }
   }
-  const auto holders = static_cast<std::int64_t>(members.beside.size() + (members.holder ? 1 : 0));
-  members.waiters_total = belay_event_int(event, BELAY_FIELD_TOTAL) - holders;
+  members.waiters_total =
+      belay_event_int(event, BELAY_FIELD_TOTAL) - static_cast<std::int64_t>(members.holders.size());
   if (belay_event_int(event, BELAY_FIELD_GENERATION) != 0) {
     members.to_go = belay_event_int(event, BELAY_FIELD_COUNT);
   }
@@ -78,9 +77,9 @@ std::string describe_holders(const Members& members) {
   if (members.to_go) {
     return "latch, " + to_go(*members.to_go);
   }
-  if (!members.holder) {
+  if (members.holders.empty()) {
     return "free";
   }
-  const std::size_t more = members.beside.size();
-  return describe(*members.holder) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+  const std::size_t more = members.holders.size() - 1;
+  return describe(members.holders[0]) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
 }

@@ -40,12 +40,11 @@ std::string holders_text(const Members& members) {
     text = "permits: " + std::to_string(members.available) + " of " +
            std::to_string(members.limit) + " free\n";
   }
-  if (!members.holder) {
+  if (members.holders.empty()) {
     return text + "holder:  " + describe_holders(members) + "\n";
   }
-  text += holder_text(*members.holder);
-  for (const Member& member : members.beside) {
-    text += "\n" + holder_text(member);
+  for (const Member& holder : members.holders) {
+    text += (&holder == &members.holders[0] ? "" : "\n") + holder_text(holder);
   }
   return text;
 }
@@ -54,7 +53,8 @@ void append_holder(Json& json, const Member& holder) {
   append_client(json.open('{'), holder);
   json.key("lease_ms").number(holder.lease_ms).key("fence").number(holder.fence);
   json.key("holds").number(holder.holds).key("local_waiters").number(holder.local_waiters);
-  json.key("permits").number(holder.permits).close('}');
+  json.key("permits").number(holder.permits);
+  json.key("shared").boolean(holder.shared).close('}');
 }
 
 // "primitive", null where the name is not in use, and what only a semaphore has.
@@ -97,19 +97,19 @@ int print(const std::string& text, int exit_code) {
 }
 
 std::string inspected_text(const std::string& name, const Members& members) {
-  if (!members.holder && !members.to_go && members.limit == 0 && members.waiters.empty()) {
+  if (members.holders.empty() && !members.to_go && members.limit == 0 && members.waiters.empty()) {
     return printable(name) + ": free\n";
   }
   return "name:    " + printable(name) + "\n" + holders_text(members) + queue_text(members);
 }
 
 std::string holder_line(const std::string& name, const Members& members) {
-  if (!members.holder) {
+  if (members.holders.empty()) {
     return printable(name) + ": " + describe_holders(members) + "\n";
   }
   return printable(name) + ": held by " + describe_holders(members) + " for " +
-         duration(members.holder->since_ms) + ", fence " + std::to_string(members.holder->fence) +
-         "\n";
+         duration(members.holders[0].since_ms) + ", fence " +
+         std::to_string(members.holders[0].fence) + "\n";
 }
 
 std::string inspected_json(const std::string& name, const Members& members) {
@@ -117,13 +117,8 @@ std::string inspected_json(const std::string& name, const Members& members) {
   json.open('{');
   append_name(json, name);
   append_primitive(json, members);
-  json.key("held").boolean(members.holder.has_value());
-  append_holder(json, members);
-  json.key("beside").open('[');
-  for (const Member& member : members.beside) {
-    append_holder(json, member);
-  }
-  json.close(']');
+  json.key("held").boolean(!members.holders.empty());
+  append_holders(json, members);
   if (members.to_go) {
     json.key("to_go").number(*members.to_go);
   }
@@ -140,8 +135,8 @@ std::string broken_json(const std::string& name, const Members& parted) {
   Json json;
   json.open('{');
   append_name(json, name);
-  json.key("broken").boolean(parted.holder || parted.to_go);
-  append_holder(json, parted);
+  json.key("broken").boolean(!parted.holders.empty() || parted.to_go);
+  append_holders(json, parted);
   json.close('}');
   return json.str();
 }
@@ -167,13 +162,18 @@ void append_name(Json& json, const std::string& name) {
   }
 }
 
-void append_holder(Json& json, const Members& members) {
+void append_holders(Json& json, const Members& members) {
   json.key("holder");
-  if (!members.holder) {
+  if (members.holders.empty()) {
     json.null();
-    return;
+  } else {
+    append_holder(json, members.holders[0]);
   }
-  append_holder(json, *members.holder);
+  json.key("holders").open('[');
+  for (const Member& holder : members.holders) {
+    append_holder(json, holder);
+  }
+  json.close(']');
 }
 
 std::string in_use_table(const std::vector<Entry>& entries) {
@@ -185,7 +185,8 @@ std::string in_use_table(const std::vector<Entry>& entries) {
   }
   std::string text;
   for (const Entry& entry : entries) {
-    const std::string left = entry.members.holder ? seconds(entry.members.holder->lease_ms) : "-";
+    const std::vector<Member>& holders = entry.members.holders;
+    const std::string left = holders.empty() ? "-" : seconds(holders[0].lease_ms);
     text += padded(printable(entry.name), name_width) + "  ";
     text +=
         padded(describe_holders(entry.members), holder_width) + "  " + padded("lease " + left, 13);

@@ -29,8 +29,8 @@ std::string latch_json(const std::string& name, std::int64_t count);
 std::string semaphore_json(const std::string& name, std::int64_t available, std::int64_t limit);
 // Members of an object: "name", and "name_hex" where that may mislead.
 void append_name(Json& json, const std::string& name);
-// A member of an object: "holder".
-void append_holder(Json& json, const Members& members);
+// Members of an object: "holder", which is the first one or null, and "holders", which are all.
+void append_holders(Json& json, const Members& members);
 // A line each, in columns.
 std::string in_use_table(const std::vector<Entry>& entries);
 // An object each, as inspected_json.

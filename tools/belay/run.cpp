@@ -1,6 +1,6 @@
-// Puts the halves together: wait for the lock, start the command, guard it, release. Every way out
-// after the grant goes through release(), so that a command that could not be started, or failed,
-// leaves nothing held.
+// Puts the halves together: wait for the lock, start the command, end it before the lock is lost,
+// release. Every way out after the grant goes through release(), so that a command that could not
+// be started, or failed, leaves nothing held.
 #include "run.h"
 
 #include <fcntl.h>
@@ -8,18 +8,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 
 #include "child.h"
-#include "guard.h"
 #include "signals.h"
+#include "supervisor.h"
 #include "text.h"
 #include "wait.h"
 
 namespace {
 
-// What inspect shows of us unless --label says otherwise: the command's file name.
+// The command's file name: what inspect shows of us unless --label or the URL says otherwise.
 std::string default_label(const std::string& program) {
   constexpr std::size_t kLongestLabel = 64;
   const std::string name = program.substr(program.rfind('/') + 1);
@@ -90,25 +91,20 @@ int run_command(belay_client* client, Signals& signals, const RunOptions& option
     complain(error.message);
     return release(client, grant.hold, options, false, error.exit_code);
   }
-  Guard guard(client, grant.hold, child, signals, options);
-  guard.run();
+  Supervisor supervisor(client, grant.hold, child, signals, options);
+  supervisor.run();
   if (!child.error().empty()) {
     complain(child.error());
   }
-  return release(client, grant.hold, options, guard.intervened(), child.exit_code());
+  return release(client, grant.hold, options, supervisor.intervened(), child.exit_code());
 }
 
 }  // namespace
 
-std::string in_words(const std::vector<std::string>& names) {
-  const std::size_t more = names.size() - 1;
-  return in_quotes(names[0]) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
-}
-
-int run(RunOptions options) {
-  if (!options.server.label) {
-    options.server.label = default_label(options.command[0]);
-  }
+int run(const RunOptions& options) {
+  // The library's default label is the program's name. As an option it would override the URL's.
+  std::string label = default_label(options.command[0]);
+  program_invocation_short_name = label.data();
   const Client client = open_client(options.server);
   if (!client) {
     return kExitUsage;

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "signals.h"
+
 namespace {
 
 constexpr WindowSize kDefaultSize{80, 24};
@@ -81,6 +83,14 @@ void Screen::leave() {
   }
 }
 
+void Screen::return_to_front() {
+  if (tcgetpgrp(STDOUT_FILENO) != getpgrp()) {
+    leave();
+    Signals::stop_self(SIGTTOU);
+  }
+  enter();
+}
+
 bool Screen::show(const std::vector<std::string>& lines) {
   std::string frame(kHome);
   for (std::size_t i = 0; i < lines.size(); i++) {
@@ -103,10 +113,6 @@ std::string Screen::keys() {
     keys_fd_ = -1;  // hung up
   }
   return {pressed.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
-}
-
-bool Screen::in_background() {
-  return tcgetpgrp(STDOUT_FILENO) != getpgrp();
 }
 
 WindowSize Screen::size() {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "survey.h"
+#include "window_size.h"
 
 class Screen {
  public:
@@ -27,12 +27,14 @@ class Screen {
   void enter();
   // Give everything back.
   void leave();
+  // Take over again after a stop. Continued in the background, the process stops again until it is
+  // brought to the front.
+  void return_to_front();
   // False where it cannot be written any more.
   [[nodiscard]] bool show(const std::vector<std::string>& lines);
   // The keys that were pressed, without waiting.
   [[nodiscard]] std::string keys();
 
-  [[nodiscard]] static bool in_background();
   [[nodiscard]] static WindowSize size();
 
   // Readable while there are keys; -1 where there are none to come.

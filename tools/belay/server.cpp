@@ -54,6 +54,9 @@ Client open_client(const ServerOptions& options) {
   set_number(settings.get(), belay_options_set_request_timeout_ms, options.request_timeout_ms);
   set_number(settings.get(), belay_options_set_watchdog_lease_ms, options.lease_ms);
   set_number(settings.get(), belay_options_set_max_hold_ms, options.max_hold_ms);
+  for (const auto& [name, value] : options.tls) {
+    belay_options_set(settings.get(), name.c_str(), value.c_str());
+  }
   Client client(belay_client_new(settings.get()));
   if (!client) {
     complain(visible(belay_options_error(settings.get())));

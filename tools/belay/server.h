@@ -4,6 +4,7 @@
 #define BELAY_TOOLS_SERVER_H
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,7 @@ struct ServerOptions {
   std::optional<std::string> password_file;
   std::optional<std::string> prefix;
   std::optional<std::string> label;
+  std::map<std::string, std::string> tls;  // by the library's names of options
   std::optional<std::int64_t> request_timeout_ms;
   std::optional<std::int64_t> lease_ms;
   std::optional<std::int64_t> max_hold_ms;

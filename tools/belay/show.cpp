@@ -21,25 +21,26 @@ std::string refusal(const ShowOptions& options, const Members& members) {
   if (members.to_go) {
     return "";
   }
-  if (!members.holder) {
+  if (members.holders.empty()) {
     return "is free, nothing was broken";
   }
   const bool known =
-      std::any_of(members.beside.begin(), members.beside.end(),
+      std::any_of(members.holders.begin(), members.holders.end(),
                   [&options](const Member& member) { return member.fence == options.fence; });
-  if (options.fence != 0 && options.fence != members.holder->fence && !known) {
-    return "is held with fence " + std::to_string(members.holder->fence) + ", nothing was broken";
+  if (options.fence != 0 && !known) {
+    return "is held with fence " + std::to_string(members.holders[0].fence) +
+           ", nothing was broken";
   }
   return "";
 }
 
 // Of those who hold a name together each may have one of its own.
 std::vector<std::int64_t> fences_to_break(const ShowOptions& options, const Members& members) {
-  if (options.fence != 0 || !members.holder) {
+  if (options.fence != 0 || members.holders.empty()) {
     return {options.fence};
   }
-  std::vector<std::int64_t> fences{members.holder->fence};
-  for (const Member& member : members.beside) {
+  std::vector<std::int64_t> fences;
+  for (const Member& member : members.holders) {
     fences.push_back(member.fence);
   }
   std::sort(fences.begin(), fences.end());
@@ -49,21 +50,16 @@ std::vector<std::int64_t> fences_to_break(const ShowOptions& options, const Memb
 
 void add(const Members& more, Members& parted) {
   parted.to_go = more.to_go;
-  if (more.holder && !parted.holder) {
-    parted.holder = more.holder;
-  } else if (more.holder) {
-    parted.beside.push_back(*more.holder);
-  }
-  parted.beside.insert(parted.beside.end(), more.beside.begin(), more.beside.end());
+  parted.holders.insert(parted.holders.end(), more.holders.begin(), more.holders.end());
 }
 
 int report_broken(const ShowOptions& options, const Members& parted, const std::string& why_not) {
-  const bool broken = parted.holder || parted.to_go;
+  const bool broken = !parted.holders.empty() || parted.to_go;
   const int exit_code = broken ? kExitOk : kExitConflict;
   if (options.json) {
     return print(broken_json(options.name, parted) + "\n", exit_code);
   }
-  const std::string who = parted.beside.empty() ? "its holder" : "its holders";
+  const std::string who = parted.holders.size() == 1 ? "its holder" : "its holders";
   const std::string what = parted.to_go ? "was ended" : broken ? "was taken from " + who : why_not;
   return print(printable(options.name) + ": " + what + "\n", exit_code);
 }

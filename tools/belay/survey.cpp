@@ -44,11 +44,11 @@ std::string rate(std::optional<double> per_s) {
 }
 
 std::string holder_cell(const Members& members) {
-  if (!members.holder) {
+  if (members.holders.empty()) {
     return "-";
   }
-  const Member& holder = *members.holder;
-  const std::size_t more = members.beside.size();
+  const Member& holder = members.holders[0];
+  const std::size_t more = members.holders.size() - 1;
   return visible(holder.label) + "@" + visible(holder.host) + ":" + std::to_string(holder.pid) +
          (more == 0 ? "" : " +" + std::to_string(more));
 }
@@ -60,10 +60,11 @@ std::int64_t longest_wait_ms(const Members& members) {
 
 Cells cells_of(const Row& row) {
   const Members& members = row.entry.members;
+  const bool held = !members.holders.empty();
   return {printable(row.entry.name),
           holder_cell(members),
-          members.holder ? short_duration(members.holder->since_ms) : "-",
-          members.holder ? short_duration(members.holder->lease_ms) : "-",
+          held ? short_duration(members.holders[0].since_ms) : "-",
+          held ? short_duration(members.holders[0].lease_ms) : "-",
           std::to_string(members.waiters_total),
           members.waiters.empty() ? "-" : short_duration(longest_wait_ms(members)),
           rate(row.changes_per_s)};
@@ -151,7 +152,8 @@ std::string summary(const Survey& survey) {
 }
 
 std::int64_t held_ms(const Row& row) {
-  return row.entry.members.holder ? row.entry.members.holder->since_ms : -1;
+  const std::vector<Member>& holders = row.entry.members.holders;
+  return holders.empty() ? -1 : holders[0].since_ms;
 }
 
 std::string oldest_holder(const Survey& survey) {
@@ -173,7 +175,7 @@ std::int64_t unix_time_ms() {
 void append_row(Json& json, const Row& row) {
   const Members& members = row.entry.members;
   append_name(json.open('{'), row.entry.name);
-  append_holder(json, members);
+  append_holders(json, members);
   json.key("waiters_total").number(members.waiters_total);
   json.key("longest_wait_ms").number(longest_wait_ms(members));
   json.key("changes_per_s");

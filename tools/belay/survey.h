@@ -3,13 +3,13 @@
 #ifndef BELAY_TOOLS_SURVEY_H
 #define BELAY_TOOLS_SURVEY_H
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "report.h"
+#include "window_size.h"
 
 enum class Order : std::uint8_t { kWaiters, kHeld, kChanges };
 
@@ -25,11 +25,6 @@ struct Survey {
   std::optional<std::int64_t> since_last_ms;
   std::vector<Row> rows;
   std::string trouble;  // of the names that could not be read; "" where there is none
-};
-
-struct WindowSize {
-  std::size_t columns;
-  std::size_t rows;
 };
 
 void sort(Survey& survey, Order order);

@@ -110,6 +110,11 @@ std::string in_quotes(std::string_view bytes) {
   return "'" + printable(bytes) + "'";
 }
 
+std::string in_words(const std::vector<std::string>& names) {
+  const std::size_t more = names.size() - 1;
+  return in_quotes(names[0]) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+}
+
 std::string shown_word(const std::string& word) {
   const bool is_url = word.find("://") != std::string::npos || word.find('@') != std::string::npos;
   return is_url ? "'...'"

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // The length of the well-formed UTF-8 sequence that `bytes` begins with; 0 where there is none.
 std::size_t utf8_length(std::string_view bytes);
@@ -19,6 +20,8 @@ std::string printable(std::string_view bytes);
 std::string visible(std::string_view text);
 // printable() between single quotes.
 std::string in_quotes(std::string_view bytes);
+// "'a'", or "'a' and 2 more".
+std::string in_words(const std::vector<std::string>& names);
 // A word of the command line in quotes, for a complaint. There may be a password in it: of an
 // option only the name is shown, of a URL nothing.
 std::string shown_word(const std::string& word);

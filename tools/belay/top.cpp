@@ -1,26 +1,21 @@
-// One loop on one thread: signals, keys, events, then what is due. A look lists the names, then
-// inspects them; the next is not begun before it is over, and a look that lasts is followed by as
-// long a pause, so that a slow server is asked less often rather than more. Without a screen,
-// signals end the program as they end any other.
+// One loop on one thread: signals, keys, events, then what is due. The next look is not begun
+// before the one before is over, and a look that lasts is followed by as long a pause, so that a
+// slow server is asked less often rather than more. Without a screen, signals end the program as
+// they end any other.
 #include "top.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "exit_codes.h"
 #include "handles.h"
-#include "history.h"
-#include "list.h"
+#include "look.h"
 #include "poll.h"
 #include "screen.h"
 #include "signals.h"
 #include "text.h"
 
 namespace {
-
-constexpr std::int64_t kMostListed = 100000;  // names of a listing, of which the limit is inspected
-constexpr std::int64_t kListTag = 1;          // an inspection's, too: they are never out together
 
 struct Ending {
   int exit_code;
@@ -34,7 +29,8 @@ class Top {
         options_(options),
         screen_(screen),
         signals_(signals),
-        order_(options.order) {}
+        order_(options.order),
+        look_(client, options.pattern, options.limit) {}
 
   Ending run();
 
@@ -42,14 +38,9 @@ class Top {
   void wait() const;
   void take_input();
   void on_signal(int signal);
-  void resume() const;
   void on_key(char key);
-  void on_event(const belay_event* event);
-  void begin_look();
-  void on_listed(const belay_event* event);
-  void finish_look();
-  void fail_look(std::int32_t status, const std::string& why);
-  void end_look(const std::string& report);
+  void on_look(LookResult result);
+  void show(const std::string& report);
   void draw();
   void end(int exit_code, const std::string& complaint = "");
 
@@ -58,33 +49,30 @@ class Top {
   Screen* screen_;    // nullptr: lines
   Signals* signals_;  // nullptr where there is no screen
   Order order_;
-  History history_;
-  std::vector<std::string> names_;  // of the look that goes on: listed
-  std::int64_t names_total_ = 0;
-  std::optional<Inspector> inspector_;
-  bool looking_ = false;
-  std::int64_t began_ms_ = 0;
+  Look look_;
   std::int64_t next_ms_ = 0;
   std::int64_t looks_ = 0;
   std::optional<Survey> survey_;  // what the last look found that did not fail
   std::string taken_;             // when: in words
-  std::int64_t taken_ms_ = 0;
-  std::string trouble_;  // why the last look failed; "" where it did not
+  std::string trouble_;           // why the last look failed; "" where it did not
   std::optional<Ending> ending_;
 };
 
 Ending Top::run() {
   draw();
   while (!ending_) {
-    if (!looking_ && now_ms() >= next_ms_) {
-      begin_look();
+    if (!look_.running() && now_ms() >= next_ms_) {
+      look_.begin();
     }
     wait();
     if (screen_ != nullptr) {
       take_input();
     }
     while (const Event event{belay_next(client_, 0)}) {
-      on_event(event.get());
+      look_.on_event(event.get());
+    }
+    if (std::optional<LookResult> result = look_.take_result()) {
+      on_look(std::move(*result));
     }
   }
   return *ending_;
@@ -94,8 +82,8 @@ void Top::wait() const {
   const int signal_fd = signals_ != nullptr ? signals_->fd() : -1;
   const int keys_fd = screen_ != nullptr ? screen_->keys_fd() : -1;
   const std::int64_t until_next_ms = std::max<std::int64_t>(0, next_ms_ - now_ms());
-  const std::int64_t idle_ms = looking_ ? -1 : until_next_ms;
-  poll_for({static_cast<int>(belay_client_fd(client_)), signal_fd, keys_fd}, ending_ ? 0 : idle_ms);
+  poll_for({static_cast<int>(belay_client_fd(client_)), signal_fd, keys_fd},
+           look_.running() ? -1 : until_next_ms);
 }
 
 void Top::take_input() {
@@ -119,11 +107,11 @@ void Top::on_signal(int signal) {
     case SIGTTOU:
       screen_->leave();
       Signals::stop_self(signal);
-      resume();
+      screen_->return_to_front();
       draw();
       break;
     case SIGCONT:  // others may have used the terminal meanwhile
-      resume();
+      screen_->return_to_front();
       draw();
       break;
     case SIGINT:
@@ -133,15 +121,6 @@ void Top::on_signal(int signal) {
       end(kExitSignal + signal);
       break;
   }
-}
-
-// Continued in the background, we stop again until we are brought to the front.
-void Top::resume() const {
-  if (Screen::in_background()) {
-    screen_->leave();
-    Signals::stop_self(SIGTTOU);
-  }
-  screen_->enter();
 }
 
 void Top::on_key(char key) {
@@ -164,94 +143,28 @@ void Top::on_key(char key) {
   draw();
 }
 
-void Top::on_event(const belay_event* event) {
-  if (belay_event_kind(event) == BELAY_EVENT_LISTED) {
-    on_listed(event);
-  } else if (inspector_) {
-    inspector_->on_event(event);
-    inspector_->submit();
-  }
-  if (inspector_ && inspector_->done()) {
-    finish_look();
-  }
-}
-
-void Top::begin_look() {
-  looking_ = true;
-  began_ms_ = now_ms();
-  const std::int32_t status =
-      belay_submit_list(client_, kListTag, options_.pattern.c_str(), -1, kMostListed);
-  if (status != BELAY_OK) {
-    fail_look(status, belay_status_name(status));
-  }
-}
-
-void Top::on_listed(const belay_event* event) {
-  const std::int32_t status = belay_event_status(event);
-  if (status != BELAY_OK) {
-    fail_look(status, reason(event));
+void Top::on_look(LookResult result) {
+  if (result.survey) {
+    sort(*result.survey, order_);
+    survey_ = std::move(result.survey);
+    taken_ = time_ago(0);
+    trouble_.clear();
+    next_ms_ = std::max(look_.began_ms() + options_.interval_ms, 2 * now_ms() - look_.began_ms());
+    show(options_.json ? survey_json(*survey_) : survey_text(*survey_));
     return;
   }
-  names_ = read_names(event);
-  names_total_ = belay_event_int(event, BELAY_FIELD_TOTAL);
-  inspector_.emplace(client_, history_.choose(names_, static_cast<std::size_t>(options_.limit)));
-  inspector_->submit();
-}
-
-void Top::finish_look() {
-  const std::vector<Uninspected> failures = inspector_->failures();
-  std::vector<Entry> entries = inspector_->take_entries();
-  inspector_.reset();
-  const auto cut_off =
-      std::find_if(failures.begin(), failures.end(),
-                   [](const Uninspected& failure) { return failure.status == BELAY_UNAVAILABLE; });
-  if (cut_off != failures.end()) {
-    fail_look(cut_off->status, cut_off->message);
-    return;
-  }
-  const auto inspected = static_cast<std::int64_t>(entries.size());
-  Survey survey;
-  survey.changes = history_.add(names_, inspected == names_total_, entries, began_ms_);
-  if (survey_) {
-    survey.since_last_ms = began_ms_ - taken_ms_;
-  }
-  for (Entry& entry : entries) {
-    if (in_use(entry)) {
-      const std::optional<double> changes_per_s = history_.changes_per_s(entry.name);
-      survey.rows.push_back({std::move(entry), changes_per_s});
-    }
-  }
-  // Not in use, but listed: a semaphore of which only the limit is set, a name that was released.
-  survey.names_inspected = static_cast<std::int64_t>(survey.rows.size());
-  survey.names_total = names_total_ - (inspected - survey.names_inspected);
-  if (!failures.empty()) {
-    survey.trouble = counted(static_cast<std::int64_t>(failures.size()), "name") +
-                     " could not be read, such as " + in_quotes(failures[0].name) + ": " +
-                     failures[0].message;
-  }
-  sort(survey, order_);
-  survey_ = std::move(survey);
-  taken_ = time_ago(0);
-  taken_ms_ = began_ms_;
-  trouble_.clear();
-  next_ms_ = std::max(began_ms_ + options_.interval_ms, 2 * now_ms() - began_ms_);
-  end_look(options_.json ? survey_json(*survey_) : survey_text(*survey_));
-}
-
-void Top::fail_look(std::int32_t status, const std::string& why) {
-  const bool wrong = belay_status_class(status) == BELAY_CLASS_MISUSE;
+  const bool wrong = belay_status_class(result.status) == BELAY_CLASS_MISUSE;
   const bool last = looks_ + 1 == options_.count;
   if (wrong || (!survey_ && (screen_ == nullptr || last))) {
-    end(exit_code_of(status), why);
+    end(exit_code_of(result.status), result.why);
     return;
   }
-  trouble_ = why + "; trying on";
-  next_ms_ = began_ms_ + options_.interval_ms;
-  end_look(options_.json ? trouble_json(why) : trouble_text(trouble_));
+  trouble_ = result.why + "; trying on";
+  next_ms_ = look_.began_ms() + options_.interval_ms;
+  show(options_.json ? trouble_json(result.why) : trouble_text(trouble_));
 }
 
-void Top::end_look(const std::string& report) {
-  looking_ = false;
+void Top::show(const std::string& report) {
   looks_++;
   draw();
   if (screen_ == nullptr && print(report, kExitOk) != kExitOk) {

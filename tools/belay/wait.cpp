@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "member.h"
 #include "poll.h"
@@ -42,8 +43,9 @@ std::int64_t waiters_before_us(const Members& members) {
 
 std::string waiting_line(const std::string& name, const Members& members) {
   std::string text = "waiting for '" + cut_to_width(printable(name), kShownOfName) + "'";
-  if (members.holder) {
-    text += ": held by " + describe(*members.holder) + " for " + duration(members.holder->since_ms);
+  if (!members.holders.empty()) {
+    const Member& holder = members.holders[0];
+    text += ": held by " + describe(holder) + " for " + duration(holder.since_ms);
   }
   const std::int64_t before = waiters_before_us(members);
   if (before == 0) {
@@ -71,6 +73,21 @@ Request request_of(const RunOptions& options) {
     belay_request_set_lock_delay_ms(request.get(), options.lock_delay_ms);
   }
   return request;
+}
+
+// How many grants other clients' releases have handed to this one: those are to be confirmed.
+std::int64_t handed_over(belay_client* client) {
+  belay_event* event = nullptr;
+  belay_client_metrics(client, &event);
+  const Event metrics(event);
+  const auto count = static_cast<std::int32_t>(belay_event_int(event, BELAY_FIELD_MEMBERS));
+  for (std::int32_t i = 0; i < count; i++) {
+    const std::string_view name = belay_event_member_text(event, i, BELAY_MEMBER_NAME, nullptr);
+    if (name == "handoffs_by_message") {
+      return belay_event_member_int(event, i, BELAY_MEMBER_VALUE);
+    }
+  }
+  return 0;
 }
 
 }  // namespace
@@ -108,6 +125,7 @@ bool Wait::submit() {
   const std::int64_t waited_ms = now_ms() - started_ms_;
   const std::int64_t wait_ms =
       options_.wait_ms < 0 ? -1 : std::max<std::int64_t>(0, options_.wait_ms - waited_ms);
+  handed_over_ = handed_over(client_);
   const std::int32_t status = belay_submit_acquire(client_, kAcquireTag, request.get(), 0, wait_ms);
   if (status != BELAY_OK) {
     const std::string error = visible(belay_request_error(request.get()));
@@ -159,6 +177,8 @@ void Wait::on_acquired(const belay_event* event) {
   const std::int32_t status = belay_event_status(event);
   if (cancelled_by_ == 0 && status == BELAY_OK) {
     grant_.hold = belay_event_hold(event);
+    confirmed_ = handed_over(client_) == handed_over_;
+    last_remaining_ms_ = belay_event_int(event, BELAY_FIELD_REMAINING_MS);
     grant_.fences.clear();
     for (std::size_t i = 0; i < options_.names.size(); i++) {
       grant_.fences.push_back(belay_event_fence(event, static_cast<std::int32_t>(i)));
@@ -179,7 +199,8 @@ void Wait::on_acquired(const belay_event* event) {
 
 // A lock that was handed over is ours for a moment only, until the server has heard from us. No
 // command is started before that, as it might have to be killed at once; if the moment passes
-// unused (this host stood still), we queue again.
+// unused (this host stood still), we queue again. A lock that the server itself gave us has its
+// whole lease, however short; AT_RISK of it says that the answer took most of that.
 void Wait::settle() {
   if (done_ || grant_.hold == 0) {
     return;
@@ -189,11 +210,13 @@ void Wait::settle() {
     belay_release(client_, grant_.hold);
     grant_ = {};
     done_ = !submit();
-  } else if (remaining_ms >= settled_ms_) {
+  } else if (remaining_ms >= settled_ms_ || remaining_ms > last_remaining_ms_ ||
+             (confirmed_ && belay_hold_state(client_, grant_.hold) == BELAY_HOLD_HELD)) {
     done_ = true;
     tell_if_verbose("got " + in_words(options_.names) + ", fence " +
                     std::to_string(grant_.fences[0]) + ", after ");
   }
+  last_remaining_ms_ = remaining_ms;
 }
 
 void Wait::on_inspected(const belay_event* event) {
@@ -207,7 +230,8 @@ void Wait::on_inspected(const belay_event* event) {
     return;
   }
   const Members members = read_members(event);
-  const bool keeps_us = members.holder && !is_us(*members.holder);
+  const std::vector<Member>& holders = members.holders;
+  const bool keeps_us = !holders.empty() && std::none_of(holders.begin(), holders.end(), is_us);
   if (keeps_us || options_.names.size() == 1) {
     line_.show(waiting_line(options_.names[inspected_], members));
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "run.h"
+#include "run_options.h"
 #include "signals.h"
 #include "status_line.h"
 
@@ -43,7 +43,10 @@ class Wait {
   const RunOptions& options_;
   StatusLine line_;
   Grant grant_;
-  std::int64_t settled_ms_;  // a hold with that much left is more than a moment's
+  std::int64_t settled_ms_;             // a hold with that much left is more than a moment's
+  std::int64_t last_remaining_ms_ = 0;  // a hold that has got more is confirmed, too
+  std::int64_t handed_over_ = 0;        // to this client, when it asked
+  bool confirmed_ = false;              // nothing has been handed over since
   std::int64_t started_ms_;
   std::int64_t next_inspect_ms_;
   std::size_t inspected_ = 0;  // of several names, one after the other

@@ -132,8 +132,7 @@ void set_up(const std::string& url, Report& report) {
 }
 
 int run(const std::string& program, std::int64_t seconds, std::uint64_t seed, int threads) {
-  const test::ServerProcess server(program == "valkey-server" ? test::ServerProcess::Kind::kValkey
-                                                              : test::ServerProcess::Kind::kRedis);
+  const test::ServerProcess server(program);
   test::Redis connection = server.connect();
   Report report;
   const Stalls stalls;

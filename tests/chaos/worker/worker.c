@@ -56,9 +56,10 @@ typedef struct {
 typedef struct {
   const char* names[kMaxNames];
   int count;
-  const char* group;       // of a lock: "" alone, kReaders, else an identity
-  int64_t permits, limit;  // of a semaphore; 0 permits: all that are free; limit 0: it is a lock;
-                           // kAsItIsSet
+  const char* group;  // of a lock: "" alone, kReaders, else an identity
+  // Of a semaphore. 0 permits: all that are free. Limit 0: it is a lock; else the limit, or
+  // kAsItIsSet.
+  int64_t permits, limit;
   int64_t owner, lease_ms, wait_ms;
   int64_t cancel_ms;  // < 0: a blocking call; else submitted, and cancelled after that
 } Ask;

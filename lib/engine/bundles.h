@@ -1,0 +1,104 @@
+// Several names as one. First all are tried at once, one command a group of slots; if that does not
+// give all, what it gave goes back, and they are taken one after the other in an order that
+// everybody keeps: so nobody deadlocks. What its parts' claims and holds go through is theirs; what
+// that means for the whole is looked at when an entry of the engine ends. The engine owns it; used
+// inside the client's monitor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/dialect.h"
+#include "engine/flights.h"
+#include "engine/ledger.h"
+#include "engine/outcomes.h"
+#include "engine/timing.h"
+#include "engine/watchdog.h"
+
+namespace belay {
+
+class Course;
+class Operations;
+
+class Bundles {
+ public:
+  Bundles(const Dialect& dialect, Timing& timing, Ledger& ledger, Flights& flights,
+          Outcomes& outcomes, EngineEvents& events, Watchdog& watchdog, Course& course,
+          Operations& operations)
+      : dialect_(dialect),
+        timing_(timing),
+        ledger_(ledger),
+        flights_(flights),
+        outcomes_(outcomes),
+        events_(events),
+        watchdog_(watchdog),
+        course_(course),
+        operations_(operations) {}
+
+  // Submissions, admitted already.
+  void acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
+  void release(std::int64_t tag, Bundle& bundle, Micros now);
+  // Without an event. Returns why it was lost, if it was.
+  Status let_go(Bundle& bundle, Micros now);
+  void ask_about(std::int64_t tag, Bundle& bundle, PendingKind kind, Micros lease, Micros now);
+  void abandon(Bundle& bundle, Micros now);
+
+  [[nodiscard]] Micros remaining_of(const Bundle& bundle, Micros now) const;
+
+  // While the names are gathered.
+  void on_lead_due(const Pending& lead, Micros now);
+
+  // A claim that is to be asked for waits for the others of its bundle.
+  void ask_with_others(Claim& claim);
+
+  // Whether a leave that is due goes out together with others.
+  [[nodiscard]] bool gathers(Claim& claim, const Leaving& leaving) {
+    const bool gathered = gathers_leaves_ && claim.waiting.empty();
+    if (gathered) {
+      leaves_due_.push_back({&claim, leaving.epoch});
+    }
+    return gathered;
+  }
+
+  void on_many_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_many_left(const Flight& flight, Reply reply, Micros sent, Micros now);
+
+  // The end of an entry: what has come of the parts, and what is asked for together.
+  [[nodiscard]] bool due() const { return !ledger_.bundles_due.empty() || !asks_due_.empty(); }
+
+  void take_steps(Micros now);
+  void send_asks(Micros now);
+
+ private:
+  void ask_part(Bundle& bundle, std::size_t index, Micros now);
+  void send_many(const std::vector<Claim*>& claims, Micros now);
+  void flush_leaves(Micros now);
+  void send_leaves(const std::vector<ClaimRef>& claims, Micros now);
+  Pending& add_lead(std::int64_t tag, PendingKind kind, const Bundle& bundle, Micros now);
+  Pending& add_part(Pending& lead, Micros now);
+  void take_step(Bundle& bundle, Micros now);
+  void gather(Bundle& bundle, Micros now);
+  void take_next(Bundle& bundle, Micros now);
+  void keep_parts(Bundle& bundle, Micros now);
+  void conclude(Bundle& bundle, Micros now);
+  void begin_hold(Bundle& bundle, Micros now);
+  void give_back(Bundle& bundle, Micros now);
+  void report(Bundle& bundle, Micros now);
+  void tell_of(Bundle& bundle, std::int32_t kind, const Status& status, Micros now);
+
+  const Dialect& dialect_;
+  Timing& timing_;
+  Ledger& ledger_;
+  Flights& flights_;
+  Outcomes& outcomes_;
+  EngineEvents& events_;
+  Watchdog& watchdog_;
+  Course& course_;
+  Operations& operations_;
+  std::vector<Claim*> asks_due_;
+  bool gathers_leaves_ = false;
+  std::vector<ClaimRef> leaves_due_;
+};
+
+}  // namespace belay

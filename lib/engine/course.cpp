@@ -1,0 +1,1040 @@
+#include "engine/course.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/barrier.h"
+#include "engine/bundles.h"
+#include "route/server_error.h"
+
+namespace belay {
+
+namespace {
+
+// How many round trips a lease must last: to be granted, renewed and, in time, given back.
+constexpr Micros kLeastTrips = 4;
+constexpr Micros kUsable = 200;                    // a deadline nearer than this is as good as past
+constexpr Micros kRetryPause = 50 * kMillisecond;  // after an error that may pass
+constexpr Micros kRefusedPause = kSecond;          // after one that somebody has to mend
+
+// So many messages about epochs that are over make us leave these, in that time: anybody who may
+// publish could send any number, and what stands there lapses by itself.
+constexpr int kMostStrays = 256;
+constexpr Micros kStrayWindow = 5 * kSecond;
+
+// `hold`: as its holder knows it.
+Status lost(std::int64_t hold, const Claim& claim, std::int32_t reason, const std::string& why) {
+  Status loss(BELAY_LOST, "hold " + std::to_string(hold) + " of '" + claim.resource.name +
+                              "' was lost: " + why);
+  loss.reason = reason;
+  return loss;
+}
+
+}  // namespace
+
+// ---- Acquires come in
+
+Pending& Course::add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait,
+                             Micros now) {
+  Pending& pending = ledger_.add_pending(tag, PendingKind::kAcquire, now);
+  if (request.want.generation != 0) {
+    pending.primitive = request.primitive;
+    pending.name = request.name;
+  } else {
+    pending.claim = &ledger_.claim_for_acquire(*request.primitive, request.name);
+  }
+  pending.is_try = wait == 0;
+  pending.wait_until = after(now, wait);
+  pending.owner = request.owner;
+  pending.want = request.want;
+  pending.lease = request.lease;
+  pending.max_hold = request.max_hold;
+  pending.notify = request.notify;
+  return pending;
+}
+
+void Course::place(Pending& pending, Micros now) {
+  Claim& claim = *pending.claim;
+  const Hold* const own = claim.own_hold(pending.owner);
+  if (own != nullptr && (!claim.held.in_question || ledger_.told_of(*own))) {
+    re_enter(claim, pending, own->fence, now);
+  } else if (claim.waiting.empty() && claim.may_join(pending, now)) {
+    make_hold(claim, pending, claim.held.fence, kNever, now);
+    watchdog_.plan(claim, now);
+  } else if (pending.is_try && claim.state != ClaimState::kIdle && !claim.may_be_let_in(pending)) {
+    outcomes_.complete(pending, Status(BELAY_BUSY), now);
+  } else if (claim.node->refused()) {
+    outcomes_.complete(pending, claim.node->trouble(), now);
+  } else {
+    line_up(claim, pending, now);
+  }
+  reconcile(claim, now);
+}
+
+// By an owner who has the claim, under the fence of its other holds.
+void Course::re_enter(Claim& claim, Pending& pending, std::int64_t fence, Micros now) {
+  if (claim.would_deadlock(pending.want)) {
+    outcomes_.complete(
+        pending,
+        Status(BELAY_WOULD_DEADLOCK, "owner " + std::to_string(pending.owner) + " shares '" +
+                                         claim.resource.name +
+                                         "' and cannot wait for the others to leave"),
+        now);
+    return;
+  }
+  make_hold(claim, pending, fence, kNever, now);
+  watchdog_.plan(claim, now);
+}
+
+void Course::line_up(Claim& claim, Pending& pending, Micros now) {
+  pending.waits = true;
+  pending.place = claim.waiting.insert(claim.waiting.end(), &pending);
+  if (pending.wait_until == kNever) {
+    pending.reach_by = kNever;
+  }
+  pending.reached =
+      !pending.is_try && (claim.state == ClaimState::kHeld ||
+                          (claim.state == ClaimState::kAsking && claim.asking.ticket != 0));
+  ledger_.timers.set(pending.timer, pending.reached ? pending.wait_until : pending.reach_by);
+  look_for_room(claim, now);
+}
+
+void Course::reconcile(Claim& claim, Micros now) {
+  if (claim.state != ClaimState::kIdle && claim.waiting.empty() && claim.holds.empty()) {
+    end(claim, claim.state == ClaimState::kHeld || claim.asking.begun, 0, now);
+  } else if (claim.state == ClaimState::kAsking && !claim.waiting.front()->want.suits(claim.want)) {
+    end(claim, claim.asking.begun, 0, now);
+  }
+  if (claim.state == ClaimState::kIdle && !claim.waiting.empty()) {
+    start(claim, now);
+  }
+  const bool idle = claim.state == ClaimState::kIdle && claim.leaving.empty() &&
+                    claim.in_flight == 0 && !claim.renew_due && !claim.ask_due && !claim.check_due;
+  ledger_.timers.set(claim.timer, idle ? kNever : claim.next_due());
+  if (idle) {
+    ledger_.claims.erase(ledger_.claims.find(claim.key));
+  }
+}
+
+// ---- Asking
+
+void Course::start(Claim& claim, Micros now) {
+  claim.begin(++ledger_.last_epoch, now + Timing::kFallbackPoll);
+  ledger_.epochs.emplace(claim.epoch, &claim);
+  ask(claim, now);
+}
+
+// Whether the claim's server is near enough for a hold with such a lease, and for those who wait:
+// for whom it is not are told, as their holds would end before they are renewed.
+bool Course::is_near(Claim& claim, Micros lease, Micros now) {
+  const Micros trip = claim.node->distance();
+  const bool answers_in_time = 2 * trip <= timing_.request_timeout();
+  const Micros least = answers_in_time ? kLeastTrips * trip : kNever;
+  if (least <= kMinLease || claim.primitive->lets_pass()) {
+    return true;
+  }
+  for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
+    if (timing_.lease_for(*pending) >= least) {
+      continue;
+    }
+    const std::string why =
+        answers_in_time ? std::to_string(kLeastTrips) + " of them are more than the lease of " +
+                              std::to_string(to_ms(timing_.lease_for(*pending))) + " ms"
+                        : "more than half the request timeout of " +
+                              std::to_string(to_ms(timing_.request_timeout())) + " ms";
+    outcomes_.complete(
+        *pending,
+        Status(BELAY_UNAVAILABLE, "a round trip to " + claim.node->display() + " takes " +
+                                      std::to_string(to_ms(trip)) + " ms: " + why),
+        now);
+  }
+  // Whoever is next now may want something else than the claim is for.
+  return lease >= least && !claim.waiting.empty() && claim.waiting.front()->want.suits(claim.want);
+}
+
+void Course::ask(Claim& claim, Micros now) {
+  Node& node = *claim.node;
+  if (!node.up() || claim.asking.out || claim.waiting.empty()) {
+    return;
+  }
+  claim.asking.again_at = kNever;
+  if (claim.loss_is_untold()) {
+    return;
+  }
+  if (!node.clock().known(now)) {  // rule 3
+    node.refresh_clock(now);
+    if (!std::exchange(claim.check_due, true)) {
+      ledger_.claims_for_clock.push_back(&claim);
+    }
+    return;
+  }
+  if (claim.waiting.front()->together) {
+    bundles_.ask_with_others(claim);
+    return;
+  }
+  const AcquireArgs args = begin_ask(claim, now);
+  Flight flight;
+  flight.kind = FlightKind::kAcquire;
+  flight.ref = {&claim, claim.epoch, args.lease};
+  flight.not_after = args.not_after;
+  flights_.send(node, claim.primitive->acquire(claim.resource, args), std::move(flight), now);
+}
+
+// What the claim's next owner asks for; it goes out now.
+AcquireArgs Course::begin_ask(Claim& claim, Micros now) {
+  const Node& node = *claim.node;
+  const Pending& head = *claim.waiting.front();
+  AcquireArgs args;
+  args.want = claim.want;
+  args.epoch = claim.epoch;
+  args.lease = timing_.lease_for(head);
+  args.not_after = timing_.not_after(node, now);
+  args.grant_lease = timing_.grant_lease(node, args.lease);
+  args.ticket = claim.asking.ticket;
+  args.highest_fence = ledger_.highest_fence_of(claim.resource.slot);
+  args.generation = claim.asking.generation;
+  args.queue = !head.is_try;
+  args.first = !claim.asking.begun;
+  args.local_waiters = claim.waiting.size() - 1;
+  claim.asking.begun = true;
+  for (Leaving& leaving : claim.leaving) {
+    leaving.overtaken = true;
+  }
+  claim.asking.out = true;
+  if (claim.primitive->lets_pass()) {
+    claim.asking.asked_to = ledger_.last_order;
+  } else {
+    claim.asking.expires_by = Timing::lapses_by(node, args.not_after, args.lease);
+  }
+  return args;
+}
+
+void Course::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent,
+                              Micros now) {
+  const bool current = claim.epoch == flight.ref.epoch && claim.state != ClaimState::kIdle;
+  if (current) {
+    claim.asking.out = false;
+  }
+  const std::optional<AcquireAnswer> answer = claim.primitive->read_acquire(reply);
+  if (!answer) {
+    if (current && claim.state == ClaimState::kAsking) {
+      on_acquire_error(claim, error_words(reply), now);
+    }
+    return;
+  }
+  on_acquire_answer(flight.ref, *flight.node, *answer, sent, now);
+}
+
+void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireAnswer& answer,
+                               Micros sent, Micros now) {
+  Claim& claim = *asked.claim;
+  node.saw_time(answer.server_time, sent, now);
+  ledger_.saw_fence(claim.resource.slot, std::max(answer.highest_fence, answer.last_fence));
+  const bool current = claim.epoch == asked.epoch && claim.state != ClaimState::kIdle;
+  if (current) {
+    claim.asking.expires_by = 0;
+  }
+  if (answer.code == AcquireCode::kGranted) {
+    // Rule 8: the lease counts from when it was asked for.
+    on_grant(
+        claim,
+        {asked.epoch, answer.fence, answer.last_fence, answer.permits,
+         sent + asked.lease - lease_margin(asked.lease), asked.lease, true, answer.others_wait},
+        now);
+    return;
+  }
+  if (!current || claim.state != ClaimState::kAsking) {
+    return;
+  }
+  // Where an ask that was cut off has queued the claim, these leave it its place.
+  claim.asking.maybe_on_server =
+      claim.asking.maybe_on_server &&
+      (answer.code == AcquireCode::kBusy || answer.code == AcquireCode::kLimit ||
+       answer.code == AcquireCode::kMissing);
+  claim.refusal = Status();
+  switch (answer.code) {
+    case AcquireCode::kQueued:
+      on_queued(claim, answer, now);
+      break;
+    case AcquireCode::kBusy:
+      on_busy(claim, now);
+      break;
+    case AcquireCode::kStale:
+      end(claim, false, 0, now);
+      break;
+    case AcquireCode::kPassed:
+      barrier_.let_pass(claim, answer.generation, now);
+      break;
+    case AcquireCode::kMissing:
+      refuse(claim, claim.primitive->missing(claim.resource.name), now);
+      break;
+    case AcquireCode::kLimit:
+      refuse(claim,
+             Status(BELAY_LIMIT_DIFFERS, "the limit of '" + claim.resource.name + "' is " +
+                                             std::to_string(answer.limit)),
+             now);
+      break;
+    default:  // late, or more to do
+      ask(claim, now);
+      break;
+  }
+}
+
+// An error, or a reply that is none of the script's.
+void Course::on_acquire_error(Claim& claim, std::string_view words, Micros now) {
+  const ServerError error = classify_error(words);
+  claim.refusal = {error.status, claim.node->display() + " refused to acquire '" +
+                                     claim.resource.name + "': " + claim.node->explained(words)};
+  if (error.remedy == Remedy::kAskAgain) {
+    ask(claim, now);
+    return;
+  }
+  if (error.remedy != Remedy::kGiveUp) {
+    claim.asking.again_at = now + kRetryPause;
+    claim.asking.poll_at = claim.asking.again_at;
+    return;
+  }
+  refuse(claim, claim.refusal, now);
+}
+
+// The server will not grant it. An error before anything was queued or lost has changed nothing
+// there.
+void Course::refuse(Claim& claim, const Status& status, Micros now) {
+  const bool maybe_on_server = claim.asking.ticket != 0 || claim.asking.maybe_on_server;
+  for (Pending* pending : claim.concerned(claim.asking.generation)) {
+    outcomes_.complete(*pending, status, now);
+  }
+  end(claim, maybe_on_server, 0, now);
+}
+
+void Course::on_busy(Claim& claim, Micros now) {
+  claim.asking.known_to = claim.asking.asked_to;
+  if (claim.primitive->lets_pass()) {
+    end_tries(claim, now);
+  } else if (!claim.waiting.empty() && claim.waiting.front()->is_try) {
+    outcomes_.complete(*claim.waiting.front(), Status(BELAY_BUSY), now);
+  }
+  if (claim.waiting.empty()) {
+    end(claim, claim.asking.maybe_on_server || claim.asking.suspect_until.any(), 0, now);
+  } else {
+    mark_reached(claim);
+    ask(claim, now);
+  }
+}
+
+void Course::mark_reached(Claim& claim) {
+  for (Pending* pending : claim.waiting) {
+    if (!pending->reached && !pending->is_try) {
+      pending->reached = true;
+      ledger_.timers.set(pending->timer, pending->wait_until);
+    }
+  }
+}
+
+// Rule 18: only the next in line looks when the lease ends; where nobody is in line, all do.
+void Course::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
+  claim.asking.answered_at = answer.server_time;
+  claim.asking.ticket = answer.ticket;
+  claim.asking.generation = answer.generation;
+  claim.asking.known_to = claim.asking.asked_to;
+  barrier_.send_off_others(claim, answer.generation, now);
+  end_tries(claim, now);
+  static_cast<void>(is_near(claim, kMaxLease, now));
+  mark_reached(claim);
+  claim.asking.poll_at = now + timing_.fallback_poll(answer.position);
+  claim.asking.again_at =
+      std::min(claim.asking.poll_at, after(now + kLookAfter, std::max<Micros>(0, answer.look_in)));
+  claim.asking.told_to_look = answer.handed > 0;
+  if (answer.handed > 0) {
+    claim.asking.again_at =
+        std::min(claim.asking.again_at, now + drifted(answer.handed) + kLookAfter);
+  }
+  if (!claim.waiting.empty() && claim.waiting.back()->order > claim.asking.known_to) {
+    ask(claim, now);
+  }
+}
+
+// ---- Holding
+
+void Course::on_grant(Claim& claim, const Grant& grant, Micros now) {
+  if (claim.state == ClaimState::kIdle || claim.epoch != grant.epoch) {
+    Leaving leaving;  // rules 11, 12
+    leaving.epoch = grant.epoch;
+    leaving.expires_by = now + drifted(grant.lease);
+    leave(claim, leaving, now);
+    return;
+  }
+  if (claim.state == ClaimState::kHeld) {
+    on_grant_of_held(claim, grant, now);
+    return;
+  }
+  const Micros usable = grant.confirmed ? kUsable : grant.lease / 8;
+  const bool near = is_near(claim, grant.confirmed ? grant.lease : kMaxLease, now);
+  if (grant.deadline <= now + usable || !near) {  // rule 4
+    claim.asking.maybe_on_server = true;
+    claim.asking.expires_by = std::max(now + drifted(grant.lease), claim.asking.cut_until);
+    ask(claim, now);
+    return;
+  }
+  ledger_.metrics.handoffs_by_message += grant.confirmed ? 0 : 1;
+  claim.take(grant, now);
+  deliver(claim, grant.fence, grant.confirmed ? grant.deadline : kNever, now);
+  mark_reached(claim);
+}
+
+void Course::on_grant_of_held(Claim& claim, const Grant& grant, Micros now) {
+  if (claim.held.fence == grant.fence && grant.confirmed) {
+    on_vouched(claim, grant.deadline, grant.lease, now);
+  } else if (grant.confirmed) {
+    lose(claim, BELAY_REASON_GONE, "the server granted it anew", now);
+  } else if (claim.held.fence != grant.fence) {
+    watchdog_.question(claim);
+  }
+}
+
+// What the server has said of a claim that is held.
+void Course::on_verdict(const Verdict& verdict, Micros now) {
+  Claim& claim = *verdict.claim;
+  if (verdict.kind == Verdict::Kind::kLost) {
+    lose(claim, verdict.reason, verdict.why, now);
+  }
+  if (verdict.kind != Verdict::Kind::kOurs) {
+    return;
+  }
+  if (!verdict.group.empty()) {
+    become_shared(claim, verdict.group, now);
+  }
+  on_vouched(claim, verdict.deadline, verdict.lease, now);
+  if (claim.holds.empty() && !claim.waiting.empty()) {
+    if (claim.may_hand_locally(now)) {
+      pass_on(claim, now);
+    } else {
+      end(claim, true, 0, now);
+    }
+  }
+}
+
+void Course::on_vouched(Claim& claim, Micros deadline, Micros lease, Micros now) {
+  const bool was_in_question = claim.held.in_question;
+  watchdog_.vouch(claim, deadline, lease, now);
+  if (was_in_question) {
+    end_question(claim, now);
+  }
+  let_join(claim, now);
+  watchdog_.plan(claim, now);
+}
+
+// It is ours. Whoever waited for that: several names of which it is one, and their owner.
+void Course::end_question(Claim& claim, Micros now) {
+  for (const Hold* hold : claim.holds) {
+    if (Bundle* const bundle = ledger_.bundle(hold->bundle); bundle != nullptr) {
+      ledger_.want_step(*bundle);
+    }
+  }
+  for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
+    if (const Hold* const own = claim.own_hold(pending->owner); own != nullptr) {
+      re_enter(claim, *pending, own->fence, now);
+    }
+  }
+}
+
+// Gives the claim to the next local owner, and to whoever else waits in that owner's name. That
+// owner's fixed lease ends at `fixed_end` at the latest.
+void Course::deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros now) {
+  claim.held.next_fence = fence + 1;
+  const std::int64_t owner = claim.waiting.front()->owner;
+  Pending& head = *claim.waiting.front();
+  make_hold(claim, head, fence, fixed_end, now);
+  if (owner != 0) {
+    std::vector<Pending*> same;
+    std::copy_if(claim.waiting.begin(), claim.waiting.end(), std::back_inserter(same),
+                 [&claim, owner](const Pending* pending) {
+                   return pending->owner == owner &&
+                          (!claim.shared() || pending->want.suits(claim.want));
+                 });
+    for (Pending* pending : same) {
+      make_hold(claim, *pending, fence, kNever, now);
+    }
+  }
+  while (claim.shared() && !claim.waiting.empty() &&
+         claim.waiting.front()->want.suits(claim.want)) {
+    make_hold(claim, *claim.waiting.front(), fence, kNever, now);
+  }
+  watchdog_.plan(claim, now);
+}
+
+// Whoever is first in line may be content to join: the server must say that nobody else waits.
+void Course::look_for_room(Claim& claim, Micros now) {
+  if (!claim.waiting.empty() && claim.wants_to_join(*claim.waiting.front())) {
+    watchdog_.want(claim);
+  }
+  watchdog_.plan(claim, now);
+}
+
+// The server has just said whether anybody else waits.
+void Course::let_join(Claim& claim, Micros now) {
+  while (!claim.waiting.empty() && claim.may_join(*claim.waiting.front(), now)) {
+    make_hold(claim, *claim.waiting.front(), claim.held.fence, kNever, now);
+  }
+  if (claim.shared()) {
+    end_tries(claim, now);
+  }
+}
+
+// Of those who wait, the tries have their answer.
+void Course::end_tries(Claim& claim, Micros now) {
+  for (Pending* pending : claim.concerned(claim.asking.generation)) {
+    if (pending->is_try) {
+      outcomes_.complete(*pending, Status(BELAY_BUSY), now);
+    }
+  }
+}
+
+// The server knows by now that those who hold the claim share it with `group`.
+void Course::become_shared(Claim& claim, const std::string& group, Micros now) {
+  claim.want.group = group;
+  claim.held.fence = claim.held.next_fence - 1;
+  claim.held.share_with.clear();
+  for (Hold* hold : claim.holds) {
+    for (const std::int64_t asked : std::vector<std::int64_t>(hold->asked)) {
+      Pending& pending = *ledger_.pendings.at(asked);
+      if (pending.kind == PendingKind::kDowngrade) {
+        Event event = outcomes_.outcome(pending, Status());
+        event.fence = hold->fence;
+        outcomes_.complete(pending, std::move(event), now);
+      }
+    }
+  }
+}
+
+// A fixed lease counts from now, but ends at `fixed_end` at the latest.
+void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end,
+                       Micros now) {
+  auto owned = std::make_unique<Hold>();
+  Hold& hold = *owned;
+  hold.id = ++ledger_.last_hold;
+  hold.claim = &claim;
+  hold.owner = pending.owner;
+  hold.since = now;
+  hold.group = pending.want.group;
+  hold.fence = fence;
+  hold.lease = pending.lease;
+  hold.ends_at = pending.lease > 0 ? std::min(fixed_end, after(now, pending.lease)) : kNever;
+  hold.max_hold = pending.max_hold;
+  hold.max_at = pending.max_hold > 0 && pending.lease == 0 ? now + pending.max_hold : kNever;
+  hold.notify = pending.notify;
+  hold.bundle = pending.bundle;
+  claim.holds.push_back(&hold);
+  ledger_.holds.emplace(hold.id, std::move(owned));
+  pending.hold = hold.id;
+  Event event = outcomes_.outcome(pending, Status());
+  event.fence = fence;
+  event.permits = claim.held.permits;
+  event.remaining = std::min(claim.held.deadline, hold.ends_at) - now;
+  outcomes_.complete(pending, std::move(event), now);
+}
+
+// Rule 21: without a reserved fence the next owner waits for the answer that brings more.
+void Course::pass_on(Claim& claim, Micros now) {
+  if (claim.held.next_fence > claim.held.last_fence) {
+    watchdog_.want(claim);
+    return;
+  }
+  ++claim.held.handoffs;
+  ++ledger_.metrics.handoffs_local;
+  deliver(claim, claim.held.next_fence, kNever, now);
+}
+
+// ---- Leaving and loss
+
+// Takes a hold out of its claim, which goes to the next owner or back to the server. `release`,
+// unless null, completes when that is done.
+void Course::drop_hold(Hold& hold, Pending* release, Micros now) {
+  Claim& claim = *hold.claim;
+  std::erase(claim.holds, &hold);
+  for (const std::int64_t asked : std::exchange(hold.asked, {})) {
+    outcomes_.complete(*ledger_.pendings.at(asked),
+                       Status(BELAY_UNKNOWN_HOLD, "the hold was released meanwhile"), now);
+  }
+  const bool stays = !claim.holds.empty();
+  const bool handed = !stays && claim.may_hand_locally(now);
+  std::int64_t tag = 0;
+  if (release != nullptr && (stays || handed)) {
+    outcomes_.complete(*release, Status(), now);
+  } else if (release != nullptr) {
+    tag = release->tag;
+    release->claim = &claim;
+    // A grant that was not confirmed ends soon: no reason to give up on the answer.
+    if (claim.held.confirmed) {
+      ledger_.timers.set(release->timer, std::min(release->reach_by, claim.held.deadline));
+    }
+  }
+  if (stays) {
+    share_what_is_left(claim, now);
+    watchdog_.plan(claim, now);
+  } else if (handed) {
+    pass_on(claim, now);
+  } else {
+    end(claim, true, tag, now);
+  }
+  reconcile(claim, now);
+}
+
+// Those who are left may be content to share it: after the lock-delay of one that was lost.
+void Course::share_what_is_left(Claim& claim, Micros now) {
+  Held& held = claim.held;
+  const bool content = !claim.shared() && held.share_with.empty() && !claim.shared_by_all().empty();
+  held.share_at = content && held.delay_until > now ? held.delay_until : kNever;
+  if (!content || held.share_at != kNever) {
+    return;
+  }
+  held.next_fence += std::exchange(held.lost_alone, false) ? 1 : 0;
+  held.share_with = claim.shared_by_all();
+  watchdog_.want(claim);
+}
+
+void Course::abandon(std::unique_ptr<Hold> hold, Micros now) {
+  Claim* claim = hold->claim;
+  if (claim == nullptr) {
+    return;
+  }
+  hold->abandoned = true;
+  hold->owner = 0;
+  hold->ends_at = std::min(hold->ends_at, timing_.own_end(*claim, now));
+  for (const std::int64_t asked : std::exchange(hold->asked, {})) {
+    outcomes_.complete(*ledger_.pendings.at(asked),
+                       Status(BELAY_UNKNOWN_HOLD, "the hold was abandoned meanwhile"), now);
+  }
+  const std::int64_t id = hold->id;
+  ledger_.abandoned.emplace(id, std::move(hold));
+  reconcile(*claim, now);
+}
+
+// Whoever holds it learns that it is lost before the server is told to free it.
+void Course::close(Claim& claim, Micros now) {
+  for (Leaving& leaving : claim.leaving) {
+    if (leaving.looks_after) {  // from now on others do
+      send_leave(claim, leaving, now);
+    }
+  }
+  std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.looks_after; });
+  if (claim.state == ClaimState::kHeld) {
+    bool abandoned = false;
+    for (Hold* hold : std::exchange(claim.holds, {})) {
+      if (hold->abandoned) {
+        abandoned = true;
+      } else {
+        declare_lost(*hold, BELAY_REASON_CLOSED, "the client was shut down", now);
+      }
+    }
+    end(claim, !abandoned, 0, now);
+  }
+  reconcile(claim, now);
+}
+
+void Course::end(Claim& claim, bool leaves, std::int64_t tag, Micros now) {
+  Leaving leaving = claim.end(now);
+  ledger_.epochs.erase(claim.epoch);
+  if (leaves || leaving.sweep_until.any()) {
+    leaving.tag = tag;
+    leave(claim, leaving, now);
+  }
+}
+
+// Rule 10: asked again until it is answered.
+void Course::leave(Claim& claim, const Leaving& leaving, Micros now) {
+  if (Leaving* const found = claim.leaving_of(leaving.epoch); found != nullptr) {
+    found->sweep_until = std::max(found->sweep_until, leaving.sweep_until);
+    if (found->looks_after) {  // as it goes on doing
+      found->look_at = found->again_at;
+    }
+    send_leave(claim, *found, now);
+    return;
+  }
+  claim.leaving.push_back(leaving);
+  send_leave(claim, claim.leaving.back(), now);
+}
+
+void Course::send_leave(Claim& claim, Leaving& leaving, Micros now) {
+  if (leaving.in_flight || !claim.node->up()) {
+    return;
+  }
+  leaving.in_flight = true;
+  ++leaving.sent;
+  leaving.looks_after = false;
+  leaving.parting = closing_;
+  leaving.again_at = kNever;
+  if (bundles_.gathers(claim, leaving)) {
+    return;
+  }
+  Flight flight;
+  flight.kind = FlightKind::kLeave;
+  flight.ref = {&claim, leaving.epoch};
+  flights_.send(*claim.node, claim.primitive->leave(claim.resource, args_of(claim, leaving)),
+                std::move(flight), now);
+}
+
+LeaveArgs Course::args_of(const Claim& claim, const Leaving& leaving) const {
+  return {leaving.epoch, ledger_.highest_fence_of(claim.resource.slot), leaving.lost,
+          leaving.uncontended, leaving.parting};
+}
+
+void Course::on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
+                     std::string_view words, Micros now) {
+  Leaving* const found = claim.leaving_of(epoch);
+  if (found == nullptr) {
+    return;
+  }
+  const bool held_back = claim.loss_is_untold();
+  found->in_flight = false;
+  const bool was_uncontended = std::exchange(found->uncontended, false);
+  if (answer && answer->code == LeaveCode::kContended && was_uncontended) {
+    found->sent -= found->overtaken ? 0 : 1;
+    send_leave(claim, *found, now);
+  } else if (answer && answer->code != LeaveCode::kContended) {
+    on_leave_answer(claim, *found, *answer, now);
+  } else {
+    on_leave_error(claim, *found, words, now);
+  }
+  if (held_back && claim.state == ClaimState::kAsking && claim.asking.again_at == kNever) {
+    ask(claim, now);
+  }
+}
+
+void Course::on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer,
+                             Micros now) {
+  leaving.answered = true;
+  complete_release(leaving, status_of_release(claim, leaving, answer.code, now), now);
+  if (answer.code == LeaveCode::kMore) {
+    send_leave(claim, leaving, now);
+  } else if (leaving.sweep_until.any() && leaving.sweep_until >= answer.server_time) {
+    leaving.again_at = now + drifted(leaving.sweep_until - answer.server_time) + 2 * kMillisecond;
+  } else if (answer.handed > 0 && !leaving.parting) {
+    leaving.looks_after = true;
+    leaving.again_at = closing_ ? now : now + drifted(answer.handed) + kLookAfter;
+  } else if (leaving.look_at != kNever && !leaving.parting) {  // nobody else may look in its place
+    leaving.looks_after = true;
+    leaving.again_at = closing_ ? now : std::exchange(leaving.look_at, kNever);
+  } else {
+    claim.forget(leaving);
+  }
+}
+
+// Rule 10: what the server did not have was lost, unless it may have lapsed on the way, or an
+// earlier command of ours may have freed it.
+Status Course::status_of_release(const Claim& claim, const Leaving& leaving, LeaveCode code,
+                                 Micros now) const {
+  const Pending* const pending = ledger_.pending(leaving.tag);
+  if (pending == nullptr || code != LeaveCode::kNotOurs || leaving.sent > 1 ||
+      now >= leaving.ours_until) {
+    return {};
+  }
+  const std::int64_t hold = pending->bundle != 0 ? pending->bundle : pending->hold;
+  const std::string& by = claim.held.broken_by;
+  return by.empty()
+             ? lost(hold, claim, BELAY_REASON_GONE, "the server did not have it at the release")
+             : lost(hold, claim, BELAY_REASON_BROKEN, "it was broken by " + by);
+}
+
+// The grant that this client has passed on was taken up.
+void Course::on_settled(Claim& claim, std::int64_t epoch, Micros now) {
+  std::erase_if(claim.leaving, [epoch](const Leaving& leaving) {
+    return leaving.epoch == epoch && leaving.looks_after;
+  });
+  if (claim.state == ClaimState::kAsking && claim.epoch == epoch &&
+      claim.asking.again_at != kNever) {
+    claim.asking.again_at = std::min(claim.asking.poll_at, now + timing_.fallback_poll(0));
+    claim.asking.told_to_look = false;
+  }
+}
+
+// An error, or a reply that is none of the script's. Asked again until the record has lapsed
+// whatever happens.
+void Course::on_leave_error(Claim& claim, Leaving& leaving, std::string_view words, Micros now) {
+  const ServerError error = classify_error(words);
+  if (error.remedy == Remedy::kAskAgain) {
+    send_leave(claim, leaving, now);
+    return;
+  }
+  if (leaving.stray) {
+    claim.forget(leaving);
+    return;
+  }
+  leaving.again_at = now + (error.remedy == Remedy::kGiveUp ? kRefusedPause : kRetryPause);
+  if (error.remedy != Remedy::kGiveUp) {
+    return;
+  }
+  leaving.answered = true;
+  Status status(error.status, claim.node->display() + " refused to release '" +
+                                  claim.resource.name + "': " + claim.node->explained(words));
+  status.in_doubt_until = leaving.expires_by;
+  complete_release(leaving, std::move(status), now);
+  if (now >= leaving.expires_by) {
+    claim.forget(leaving);
+  }
+}
+
+void Course::complete_release(Leaving& leaving, Status status, Micros now) {
+  Pending* const pending = ledger_.pending(std::exchange(leaving.tag, 0));
+  if (pending != nullptr) {
+    outcomes_.complete(*pending, std::move(status), now);
+  }
+}
+
+// It is out of its claim's list already.
+void Course::declare_lost(Hold& hold, std::int32_t reason, const std::string& why, Micros now) {
+  hold.loss = lost(hold.known_as(), *std::exchange(hold.claim, nullptr), reason, why);
+  if (hold.bundle == 0) {
+    outcomes_.count_loss(hold.since, now);
+  }
+  outcomes_.tell_of(hold, BELAY_EVENT_LOST, hold.loss, now);
+  for (const std::int64_t asked : std::exchange(hold.asked, {})) {
+    outcomes_.complete(*ledger_.pendings.at(asked), hold.loss, now);
+  }
+}
+
+void Course::lose_hold(Hold& hold, std::int32_t reason, const std::string& why, Micros now) {
+  Claim& claim = *hold.claim;
+  std::erase(claim.holds, &hold);
+  claim.on_loss_of(hold, now);
+  if (hold.abandoned) {
+    ledger_.abandoned.erase(hold.id);
+  } else {
+    declare_lost(hold, reason, why, now);
+  }
+}
+
+void Course::lose(Claim& claim, std::int32_t reason, const std::string& why, Micros now) {
+  for (Hold* hold : std::vector<Hold*>(claim.holds)) {
+    lose_hold(*hold, reason, why, now);
+  }
+  end(claim, true, 0, now);
+}
+
+// ---- Messages
+
+// About the epoch that stands. Grants and that a latch has passed are the server's word; anybody
+// may have sent the others: they make us ask, or say when to.
+void Course::on_message(Claim& claim, const Node& node, const Message& message, Micros now) {
+  if (message.kind == MessageKind::kSettled) {
+    on_settled(claim, message.epoch, now);
+  } else if (message.kind == MessageKind::kPassed) {
+    barrier_.on_passed(claim, message, now);
+  } else if (message.kind == MessageKind::kGrant) {
+    const Micros lease = message.grant_lease;
+    // Rule 4. Without a bound the message vouches for nothing, nor does one that the server has
+    // answered after: a deadline in the past makes us ask.
+    const Micros deadline =
+        node.clock().known(now) && message.server_time >= claim.asking.answered_at
+            ? node.clock().not_before(message.server_time + lease, now) - lease_margin(lease)
+            : 0;
+    on_grant(claim,
+             {message.epoch, message.fence, message.last_fence, claim.want.permits, deadline, lease,
+              false, message.others_wait},
+             now);
+  } else if (message.kind == MessageKind::kNext && claim.state == ClaimState::kAsking) {
+    // Not later than its poll: a bound of the clock that is too old believes no grant.
+    claim.asking.again_at =
+        std::min(claim.asking.poll_at,
+                 now + std::min(message.look_in + kLookAfter, timing_.fallback_poll(0)));
+    claim.asking.told_to_look = true;
+  } else if (message.kind == MessageKind::kWaits && claim.state == ClaimState::kHeld) {
+    claim.others_are_waiting(now);
+  } else if (message.kind == MessageKind::kBroken && claim.state == ClaimState::kHeld) {
+    // A renewal that is out was executed after the break, and will tell.
+    claim.held.broken_by = message.by;
+    watchdog_.question(claim);
+  }
+}
+
+// Whether a message about an epoch that is over may make us leave it. One that stands for another
+// name or kind may not: its leave would free it. Nor one that names another kind than the lock that
+// is being released: the release could not tell what it found. Nor one that is newer than what
+// stands for this name: its leave would take that out of the queue.
+bool Course::admit_stray(const Claim* claim, const Message& message, Micros now) {
+  const bool newer =
+      claim != nullptr && claim->state != ClaimState::kIdle && message.epoch > claim->epoch;
+  Claim* const lock = ledger_.find_claim(Kind::kLock, message.name);
+  const bool released = lock != nullptr && lock->leaving_of(message.epoch) != nullptr;
+  if (message.epoch < 1 || message.epoch > ledger_.last_epoch ||
+      ledger_.epochs.contains(message.epoch) || newer || released) {
+    return false;
+  }
+  if (now - strays_since_ >= kStrayWindow) {
+    strays_since_ = now;
+    strays_ = 0;
+  }
+  return ++strays_ <= kMostStrays;
+}
+
+// Rule 12: a message about an epoch that is over. False: it is none for us, or one too many.
+bool Course::on_stray(const Primitive& primitive, const Message& message, Micros now) {
+  if (message.kind == MessageKind::kPassed) {
+    return true;  // nothing of it is left there
+  }
+  Claim* claim = ledger_.find_claim(message.of, message.name);
+  if (message.kind == MessageKind::kSettled) {
+    if (claim != nullptr) {
+      on_settled(*claim, message.epoch, now);
+      reconcile(*claim, now);
+    }
+    return true;
+  }
+  const bool leaves = claim != nullptr && claim->leaving_of(message.epoch) != nullptr;
+  if (!leaves && !admit_stray(claim, message, now)) {
+    return false;
+  }
+  if (leaves && claim->epoch == message.epoch && message.kind == MessageKind::kBroken) {
+    claim->held.broken_by = message.by;
+  }
+  if (claim == nullptr) {
+    claim = &ledger_.claim_for_acquire(primitive, message.name);
+  }
+  Leaving leaving;
+  leaving.epoch = message.epoch;
+  leaving.expires_by = now + timing_.watchdog_lease();
+  leaving.stray = true;
+  // A holder who released it has said so before: whoever is taken for one has lost it. So also
+  // where the message is its grant, which may be an old one that somebody sends again.
+  leaving.lost = true;
+  leave(*claim, leaving, now);
+  reconcile(*claim, now);
+  return true;
+}
+
+// ---- Connections
+
+// Where older connections were killed, nothing of theirs can arrive any more.
+void Course::leave_again(Claim& claim, Micros now) {
+  const bool ghosts = claim.node->has_ghosts();
+  claim.asking.suspect_until = ghosts ? claim.asking.suspect_until : ServerTime();
+  for (Leaving& leaving : claim.leaving) {
+    leaving.sweep_until = ghosts ? leaving.sweep_until : ServerTime();
+    if (!leaving.looks_after || leaving.again_at == kNever) {
+      send_leave(claim, leaving, now);
+    }
+  }
+}
+
+// What it had in flight is lost.
+void Course::on_cut(Claim& claim, Micros now) {
+  claim.asking.out = false;
+  claim.asking.again_at = kNever;
+  if (std::exchange(claim.held.renew_out, false)) {  // it may have taken place
+    claim.held.lapses_at = std::max(claim.held.lapses_at, claim.held.renewed_until);
+  }
+  claim.held.renew_at = kNever;
+  std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.stray; });
+  for (Leaving& leaving : claim.leaving) {
+    leaving.in_flight = false;
+    leaving.again_at = leaving.looks_after ? leaving.again_at : kNever;
+  }
+  reconcile(claim, now);
+}
+
+// ---- Time
+
+void Course::on_due(Claim& claim, Micros now) {
+  if (claim.state == ClaimState::kHeld) {
+    check_holds(claim, now);
+    if (now >= claim.held.renew_at) {
+      watchdog_.want(claim);
+    }
+    warn_if_at_risk(claim, now);
+  } else if (claim.state == ClaimState::kAsking && now >= claim.asking.again_at) {
+    claim.asking.again_at = kNever;
+    ask(claim, now);
+  }
+  for (Leaving& leaving : claim.leaving) {
+    if (now >= leaving.again_at) {
+      leaving.again_at = kNever;
+      send_leave(claim, leaving, now);
+    }
+  }
+}
+
+// Its max-hold is reached: it is not renewed any more.
+void Course::stop_watching(Hold& hold, Micros now) {
+  hold.ends_at = timing_.own_end(*hold.claim, now);
+  hold.at_risk = true;
+  Status why(BELAY_OK, "hold " + std::to_string(hold.known_as()) + " of '" +
+                           hold.claim->resource.name + "' reached its max-hold of " +
+                           std::to_string(to_ms(hold.max_hold)) +
+                           " ms and is not renewed any more");
+  why.reason = BELAY_REASON_MAX_HOLD;
+  outcomes_.tell_of(hold, BELAY_EVENT_AT_RISK, std::move(why), now);
+}
+
+void Course::check_holds(Claim& claim, Micros now) {
+  for (Hold* hold : std::vector<Hold*>(claim.holds)) {
+    if (now >= hold->ends_at && hold->lease > 0) {
+      lose_hold(*hold, BELAY_REASON_LEASE_ENDED, "its lease ended", now);
+    } else if (now >= hold->ends_at) {
+      lose_hold(*hold, BELAY_REASON_MAX_HOLD, "its max-hold was reached", now);
+    } else if (hold->watched() && now >= hold->max_at) {
+      stop_watching(*hold, now);
+    }
+  }
+  if (now >= claim.held.deadline) {
+    lose(claim, BELAY_REASON_NOT_RENEWED,
+         "its lease ended without a renewal" +
+             (claim.refusal.ok() ? "" : ": " + claim.refusal.message),
+         now);
+    return;
+  }
+  // Whoever waits gets the claim, or the server does.
+  if (claim.holds.empty() && claim.may_hand_locally(now)) {
+    pass_on(claim, now);
+  } else if (claim.holds.empty()) {
+    end(claim, true, 0, now);
+  } else {
+    share_what_is_left(claim, now);
+  }
+}
+
+void Course::warn_if_at_risk(Claim& claim, Micros now) {
+  for (Hold* hold : claim.holds) {
+    if (now >= claim.risk_time(*hold)) {
+      hold->at_risk = true;
+      std::string why = "hold " + std::to_string(hold->known_as()) + " of '" + claim.resource.name +
+                        "' has not been renewed in time";
+      if (!claim.refusal.ok()) {
+        why += ": " + claim.refusal.message;
+      } else if (!claim.node->trouble().ok()) {
+        why += ": " + claim.node->trouble().message;
+      }
+      Status risk(BELAY_OK, why);
+      risk.reason = BELAY_REASON_NOT_RENEWED;
+      outcomes_.tell_of(*hold, BELAY_EVENT_AT_RISK, std::move(risk), now);
+    }
+  }
+}
+
+// Only who has been told that the lock is taken can have waited too long for it.
+Status Course::acquire_timeout(const Pending& pending) const {
+  const Claim& claim = *pending.claim;
+  if (pending.reached && claim.node->up()) {
+    return Status(BELAY_TIMEOUT);
+  }
+  Status status =
+      claim.refusal.ok() ? outcomes_.unavailable(*claim.node, "no answer") : claim.refusal;
+  status.in_doubt_until = claim.asking.expires_by;
+  return status;
+}
+
+// The release itself goes on. The name may also stand for an older claim of ours, whose acquire was
+// cut off and may still arrive (rule 15).
+Status Course::release_timeout(const Pending& pending) const {
+  Status status = outcomes_.unavailable(*pending.claim->node, "the release was not answered");
+  for (Leaving& leaving : pending.claim->leaving) {
+    const bool own = leaving.tag == pending.tag;
+    const Micros until = own                         ? leaving.expires_by
+                         : leaving.sweep_until.any() ? leaving.cut_until
+                                                     : 0;
+    status.in_doubt_until = std::max(status.in_doubt_until, until);
+    leaving.tag = own ? 0 : leaving.tag;
+  }
+  return status;
+}
+
+}  // namespace belay

@@ -1,0 +1,131 @@
+// The course of a claim on one name, from the first ask to the last leave: who waits, what is asked
+// for, what answers and messages mean, who holds it, how it is handed on, left or lost. Rule
+// numbers refer to lib/README.md. The engine owns it; used inside the client's monitor.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/flights.h"
+#include "engine/ledger.h"
+#include "engine/outcomes.h"
+#include "engine/primitive.h"
+#include "engine/timing.h"
+#include "engine/watchdog.h"
+
+namespace belay {
+
+class Barrier;
+class Bundles;
+
+class Course {
+ public:
+  Course(Timing& timing, Ledger& ledger, Flights& flights, Outcomes& outcomes, Watchdog& watchdog,
+         Barrier& barrier, Bundles& bundles)
+      : timing_(timing),
+        ledger_(ledger),
+        flights_(flights),
+        outcomes_(outcomes),
+        watchdog_(watchdog),
+        barrier_(barrier),
+        bundles_(bundles) {}
+
+  // Acquires. Placed, one is granted at once, refused, or waits.
+  Pending& add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
+  void place(Pending& pending, Micros now);
+  void line_up(Claim& claim, Pending& pending, Micros now);
+  void look_for_room(Claim& claim, Micros now);
+  Status acquire_timeout(const Pending& pending) const;
+
+  // Brings a claim in line with who wants it, forgets it if nobody does, and sets its timer
+  // otherwise. Whatever has changed a claim ends with it.
+  void reconcile(Claim& claim, Micros now);
+
+  // Holds. `release`, unless null, completes when the hold is parted from its claim.
+  void drop_hold(Hold& hold, Pending* release, Micros now);
+  void abandon(std::unique_ptr<Hold> hold, Micros now);
+  Status release_timeout(const Pending& pending) const;
+
+  // Asking and leaving.
+  void ask(Claim& claim, Micros now);
+  AcquireArgs begin_ask(Claim& claim, Micros now);
+  void send_leave(Claim& claim, Leaving& leaving, Micros now);
+  [[nodiscard]] LeaveArgs args_of(const Claim& claim, const Leaving& leaving) const;
+  // Ends the current epoch. `tag`: of the release that waits for the server's answer.
+  void end(Claim& claim, bool leaves, std::int64_t tag, Micros now);
+
+  // Replies.
+  void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireAnswer& answer,
+                         Micros sent, Micros now);
+  void on_acquire_error(Claim& claim, std::string_view words, Micros now);
+  void on_verdict(const Verdict& verdict, Micros now);
+  // `answer`: none where the reply is an error, or none of the script's; `words` are what it says.
+  void on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
+               std::string_view words, Micros now);
+
+  // Messages: about the epoch that stands, and about one that is over. False: it is none for us,
+  // or one too many.
+  void on_message(Claim& claim, const Node& node, const Message& message, Micros now);
+  bool on_stray(const Primitive& primitive, const Message& message, Micros now);
+
+  // A new connection, a lost one, time.
+  void leave_again(Claim& claim, Micros now);
+  void on_cut(Claim& claim, Micros now);
+  void on_due(Claim& claim, Micros now);
+
+  // The client ends: from now on others look after what it hands on.
+  void begin_closing() { closing_ = true; }
+
+  void close(Claim& claim, Micros now);
+
+ private:
+  void re_enter(Claim& claim, Pending& pending, std::int64_t fence, Micros now);
+  void start(Claim& claim, Micros now);
+  bool is_near(Claim& claim, Micros lease, Micros now);
+  void refuse(Claim& claim, const Status& status, Micros now);
+  void on_busy(Claim& claim, Micros now);
+  void mark_reached(Claim& claim);
+  void on_queued(Claim& claim, const AcquireAnswer& answer, Micros now);
+  void on_grant(Claim& claim, const Grant& grant, Micros now);
+  void on_grant_of_held(Claim& claim, const Grant& grant, Micros now);
+  void on_vouched(Claim& claim, Micros deadline, Micros lease, Micros now);
+  void end_question(Claim& claim, Micros now);
+  void deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros now);
+  void make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end, Micros now);
+  void let_join(Claim& claim, Micros now);
+  void end_tries(Claim& claim, Micros now);
+  void become_shared(Claim& claim, const std::string& group, Micros now);
+  void pass_on(Claim& claim, Micros now);
+  void leave(Claim& claim, const Leaving& leaving, Micros now);
+  void on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer, Micros now);
+  void on_leave_error(Claim& claim, Leaving& leaving, std::string_view words, Micros now);
+  void on_settled(Claim& claim, std::int64_t epoch, Micros now);
+  Status status_of_release(const Claim& claim, const Leaving& leaving, LeaveCode code,
+                           Micros now) const;
+  void complete_release(Leaving& leaving, Status status, Micros now);
+  bool admit_stray(const Claim* claim, const Message& message, Micros now);
+  void share_what_is_left(Claim& claim, Micros now);
+  void check_holds(Claim& claim, Micros now);
+  void stop_watching(Hold& hold, Micros now);
+  void warn_if_at_risk(Claim& claim, Micros now);
+  void declare_lost(Hold& hold, std::int32_t reason, const std::string& why, Micros now);
+  void lose_hold(Hold& hold, std::int32_t reason, const std::string& why, Micros now);
+  void lose(Claim& claim, std::int32_t reason, const std::string& why, Micros now);
+
+  Timing& timing_;
+  Ledger& ledger_;
+  Flights& flights_;
+  Outcomes& outcomes_;
+  Watchdog& watchdog_;
+  Barrier& barrier_;
+  Bundles& bundles_;
+  bool closing_ = false;
+  Micros strays_since_ = 0;
+  int strays_ = 0;  // messages about epochs that are over, since then
+};
+
+}  // namespace belay

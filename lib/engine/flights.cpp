@@ -1,0 +1,51 @@
+#include "engine/flights.h"
+
+namespace belay {
+
+std::uint64_t Flights::send(Node& node, Command command, Flight flight, Micros now) {
+  command.id = ++last_command_;
+  if (flight.ref.claim != nullptr) {
+    ++flight.ref.claim->in_flight;
+  }
+  for (const Renewed& renewed : flight.renewed) {
+    ++renewed.ref.claim->in_flight;
+  }
+  for (const ClaimRef& ref : flight.refs) {
+    ++ref.claim->in_flight;
+  }
+  flight.node = &node;
+  flights_.emplace(command.id, std::move(flight));
+  node.send(command, now);
+  return command.id;
+}
+
+void Flights::watch(Node& node, const std::vector<std::string_view>& keys, Flight flight,
+                    Micros now) {
+  flight.node = &node;
+  node.watch(++last_command_, keys, now);
+  flights_.emplace(last_command_, std::move(flight));
+}
+
+std::optional<Flight> Flights::take(std::uint64_t id) {
+  const auto found = flights_.find(id);
+  if (found == flights_.end()) {
+    return std::nullopt;
+  }
+  std::optional<Flight> flight = std::move(found->second);
+  flights_.erase(found);
+  return flight;
+}
+
+std::vector<std::pair<std::uint64_t, Flight>> Flights::take_all_of(const Node& node) {
+  std::vector<std::pair<std::uint64_t, Flight>> taken;
+  std::erase_if(flights_, [&node, &taken](auto& entry) {
+    const bool gone = entry.second.node == &node;
+    if (gone) {
+      taken.emplace_back(entry.first, std::move(entry.second));
+    }
+    return gone;
+  });
+  return taken;
+}
+
+}  // namespace belay

@@ -1,0 +1,68 @@
+// The commands that are out: what each is about, so that its reply finds its way, and so that a
+// claim is not forgotten meanwhile. The engine owns it; used inside the client's monitor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/claim.h"
+#include "route/command.h"
+#include "route/node.h"
+
+namespace belay {
+
+enum class FlightKind : std::uint8_t { kAcquire, kMany, kLeave, kManyLeft, kRenew, kWatch, kQuery };
+
+// A claim as a command is about it: it may have begun another epoch since.
+struct ClaimRef {
+  Claim* claim = nullptr;
+  std::int64_t epoch = 0;
+  Micros lease = 0;  // that the command asks for
+};
+
+// A claim in a renewal.
+struct Renewed {
+  ClaimRef ref;
+  std::string group;  // to share it with from now on
+};
+
+// A command that is out.
+struct Flight {
+  FlightKind kind = FlightKind::kQuery;
+  Node* node = nullptr;
+  ClaimRef ref;          // of a command for one claim
+  ServerTime not_after;  // of an acquire
+  std::int64_t tag = 0;  // of the submission that it answers
+  std::vector<Renewed> renewed;
+  std::vector<ClaimRef> refs;         // of a command for several names
+  std::vector<std::int64_t> watched;  // epochs
+};
+
+class Flights {
+ public:
+  // Sends the command, and counts it with its claims. Returns its id.
+  std::uint64_t send(Node& node, Command command, Flight flight, Micros now);
+  // The same for a watch, which holds on to no claim.
+  void watch(Node& node, const std::vector<std::string_view>& keys, Flight flight, Micros now);
+
+  // The command that a reply belongs to; its claims still count it.
+  std::optional<Flight> take(std::uint64_t id);
+  // Those that a lost connection has taken with it.
+  std::vector<std::pair<std::uint64_t, Flight>> take_all_of(const Node& node);
+
+  // How many commands were sent.
+  [[nodiscard]] std::uint64_t sent() const { return last_command_; }
+
+ private:
+  std::unordered_map<std::uint64_t, Flight> flights_;
+  std::uint64_t last_command_ = 0;
+};
+
+}  // namespace belay

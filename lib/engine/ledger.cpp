@@ -1,0 +1,165 @@
+#include "engine/ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay {
+
+namespace {
+
+std::string table_key(Kind kind, std::string_view name) {
+  std::string key(1, static_cast<char>(kind));
+  return key.append(name);
+}
+
+template <class Table, class Key>
+auto* entry(const Table& table, const Key& key) {
+  const auto found = table.find(key);
+  return found == table.end() ? nullptr : found->second.get();
+}
+
+}  // namespace
+
+Claim* Ledger::find_claim(Kind kind, std::string_view name) const {
+  return entry(claims, table_key(kind, name));
+}
+
+Claim& Ledger::claim_of(const Primitive& primitive, std::string_view name) {
+  std::string key = table_key(primitive.kind(), name);
+  Claim* const found = entry(claims, key);
+  return found != nullptr ? *found : add_claim(primitive, name, std::move(key));
+}
+
+Claim& Ledger::new_claim(const Primitive& primitive, std::string_view name) {
+  return add_claim(primitive, name,
+                   table_key(primitive.kind(), name) + '\0' + std::to_string(++last_claim));
+}
+
+Claim& Ledger::claim_for_acquire(const Primitive& primitive, std::string_view name) {
+  return primitive.claims_apart() ? new_claim(primitive, name) : claim_of(primitive, name);
+}
+
+Claim& Ledger::add_claim(const Primitive& primitive, std::string_view name, std::string key) {
+  auto owned = std::make_unique<Claim>();
+  Claim& claim = *owned;
+  claim.primitive = &primitive;
+  claim.key = key;
+  claim.resource = primitive.resource(name);
+  claim.node = &router.node_of(claim.resource.slot);
+  claim.timer.claim = &claim;
+  claims.emplace(std::move(key), std::move(owned));
+  return claim;
+}
+
+Claim* Ledger::standing_claim(const Message& message) const {
+  const auto found = epochs.find(message.epoch);
+  const bool known = found != epochs.end() && found->second->resource.name == message.name &&
+                     found->second->primitive->kind() == message.of;
+  return known ? found->second : nullptr;
+}
+
+Pending& Ledger::add_pending(std::int64_t tag, PendingKind kind, Micros now) {
+  auto owned = std::make_unique<Pending>();
+  Pending& pending = *owned;
+  pending.tag = tag;
+  pending.order = ++last_order;
+  pending.since = now;
+  pending.kind = kind;
+  pending.timer.pending = &pending;
+  pending.reach_by = now + config.request_timeout;
+  timers.set(pending.timer, pending.reach_by);
+  pendings.emplace(tag, std::move(owned));
+  submissions += is_submission(tag) ? 1 : 0;
+  return pending;
+}
+
+std::unique_ptr<Pending> Ledger::take_pending(Pending& pending) {
+  if (pending.waits) {
+    pending.claim->waiting.erase(pending.place);
+  }
+  if (Hold* const held = hold(pending.hold); held != nullptr) {
+    std::erase(held->asked, pending.tag);
+  }
+  timers.set(pending.timer, kNever);
+  const auto found = pendings.find(pending.tag);
+  std::unique_ptr<Pending> taken = std::move(found->second);
+  pendings.erase(found);
+  submissions -= is_submission(taken->tag) ? 1 : 0;
+  return taken;
+}
+
+Node& Ledger::node_for(const Pending& pending) const {
+  if (pending.claim != nullptr) {
+    return *pending.claim->node;
+  }
+  const Hold* const about = hold(pending.hold);
+  if (about != nullptr && about->claim != nullptr) {
+    return *about->claim->node;
+  }
+  return router.node_of(pending.query == nullptr ? 0 : pending.query->slot());
+}
+
+Pending* Ledger::pending(std::int64_t tag) const {
+  return entry(pendings, tag);
+}
+
+Hold* Ledger::hold(std::int64_t id) const {
+  return entry(holds, id);
+}
+
+Hold* Ledger::known_hold(std::int64_t id) const {
+  Hold* const found = hold(id);
+  return found == nullptr || found->bundle != 0 ? nullptr : found;
+}
+
+bool Ledger::told_of(const Hold& hold) const {
+  return hold.bundle == 0 || held_bundle(hold.bundle) != nullptr;
+}
+
+std::unique_ptr<Hold> Ledger::take_hold(std::int64_t id) {
+  const auto found = holds.find(id);
+  if (found == holds.end()) {
+    return nullptr;
+  }
+  std::unique_ptr<Hold> taken = std::move(found->second);
+  holds.erase(found);
+  return taken;
+}
+
+std::size_t Ledger::held() const {
+  std::size_t count = holds.size();
+  for (const auto& [id, bundle] : bundles) {
+    count += bundle->stage == BundleStage::kHeld ? 1 : 0;
+    for (const BundlePart& part : bundle->parts) {
+      count -= holds.contains(part.hold) ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+Bundle* Ledger::bundle(std::int64_t id) const {
+  return entry(bundles, id);
+}
+
+Bundle* Ledger::held_bundle(std::int64_t id) const {
+  Bundle* const found = bundle(id);
+  return found == nullptr || found->stage != BundleStage::kHeld ? nullptr : found;
+}
+
+void Ledger::want_step(Bundle& bundle) {
+  if (!std::exchange(bundle.due, true)) {
+    bundles_due.push_back(bundle.id);
+  }
+}
+
+std::int64_t Ledger::highest_fence_of(std::uint16_t slot) const {
+  const auto found = highest_fences.find(slot);
+  return found == highest_fences.end() ? 0 : found->second;
+}
+
+void Ledger::saw_fence(std::uint16_t slot, std::int64_t fence) {
+  std::int64_t& highest = highest_fences[slot];
+  highest = std::max(highest, fence);
+}
+
+}  // namespace belay

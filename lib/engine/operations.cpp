@@ -1,0 +1,228 @@
+#include "engine/operations.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/barrier.h"
+#include "engine/course.h"
+#include "route/server_error.h"
+
+namespace belay {
+
+namespace {
+
+constexpr Micros kRetryPause = 50 * kMillisecond;
+
+}  // namespace
+
+void Operations::ask_about(std::int64_t tag, Hold& hold, PendingKind kind, Micros lease,
+                           Micros now) {
+  Pending& pending = ledger_.add_pending(tag, kind, now);
+  pending.hold = hold.id;
+  pending.lease = lease;
+  if (hold.claim == nullptr) {
+    outcomes_.complete(pending, hold.loss, now);
+  } else {
+    hold.asked.push_back(tag);
+    send(pending, now);
+  }
+}
+
+// Rides on a renewal, so that it is asked for until it is answered.
+Status Operations::downgrade(std::int64_t tag, Hold& hold, const std::string& group, Micros now) {
+  Claim* const claim = hold.claim;
+  const bool shared_otherwise = !hold.group.empty() && hold.group != group;
+  if (claim != nullptr && (claim->shared() || shared_otherwise || claim->holds.size() > 1 ||
+                           claim->primitive->claims_apart())) {
+    return {BELAY_INVALID_ARGUMENT,
+            "hold " + std::to_string(hold.id) + " is not the only exclusive one of its owner"};
+  }
+  Pending& pending = ledger_.add_pending(tag, PendingKind::kDowngrade, now);
+  pending.hold = hold.id;
+  if (claim == nullptr) {
+    outcomes_.complete(pending, hold.loss, now);
+  } else {
+    hold.asked.push_back(tag);
+    pending.unanswered = 1;
+    hold.group = group;
+    claim->held.share_with = group;
+    watchdog_.want(*claim);
+    course_.reconcile(*claim, now);
+  }
+  return {};
+}
+
+void Operations::query(std::int64_t tag, std::unique_ptr<Query> query, Micros now) {
+  Pending& pending = ledger_.add_pending(tag, PendingKind::kQuery, now);
+  pending.query = std::move(query);
+  pending.event = outcomes_.outcome(pending, Status());
+  const Node& node = ledger_.node_for(pending);
+  if (node.refused()) {
+    outcomes_.complete(pending, node.trouble(), now);
+  } else {
+    send(pending, now);
+  }
+}
+
+Command Operations::command_of(const Pending& pending, ServerTime not_after) const {
+  if (pending.query != nullptr) {
+    return pending.query->command(ledger_.highest_fence_of(pending.query->slot()), not_after);
+  }
+  const Claim& claim = *ledger_.holds.at(pending.hold)->claim;
+  Command command = dialect_.renew(ledger_.highest_fence_of(claim.resource.slot), not_after);
+  dialect_.add_renewal(claim.resource, Watchdog::args_of(claim, pending.lease), &command);
+  return command;
+}
+
+void Operations::send(Pending& pending, Micros now) {
+  Node& node = ledger_.node_for(pending);
+  if (!node.up() || pending.command != 0) {
+    return;
+  }
+  const bool overwrites =
+      pending.query != nullptr && pending.query->effect() == Query::Effect::kOverwrites;
+  if (overwrites && may_come_late(pending)) {
+    return;  // until the request timeout, which tells of the doubt
+  }
+  // Rule 3. Also what changes nothing waits: it may ask for what an earlier query changes.
+  if (pending.query != nullptr && !node.clock().known(now)) {
+    node.refresh_clock(now);
+    queries_for_clock_.push_back(pending.tag);
+    return;
+  }
+  const Micros until =
+      pending.reach_by == kNever ? now + timing_.request_timeout() : pending.reach_by;
+  const ServerTime not_after = Timing::not_after(node, until, now);
+  Flight flight;
+  flight.tag = pending.tag;
+  ++pending.unanswered;
+  pending.may_arrive_until = std::max(pending.may_arrive_until, node.clock().passed_by(not_after));
+  pending.command = flights_.send(node, command_of(pending, not_after), std::move(flight), now);
+  if (pending.query == nullptr) {
+    Claim& claim = *ledger_.holds.at(pending.hold)->claim;
+    claim.held.lapses_at =
+        std::max(claim.held.lapses_at, Timing::lapses_by(node, not_after, pending.lease));
+    watchdog_.watch({ledger_.holds.at(pending.hold)->claim}, now);  // its write ended that
+  }
+}
+
+// Whether an earlier connection may still deliver it once more.
+bool Operations::may_come_late(const Pending& pending) const {
+  return pending.unanswered > 0 && ledger_.node_for(pending).has_ghosts();
+}
+
+// On a new connection.
+void Operations::send_all(Node& node, Micros now) {
+  std::vector<Pending*> queries;
+  for (const auto& [tag, pending] : ledger_.pendings) {
+    if (pending->is_operation() && &ledger_.node_for(*pending) == &node) {
+      queries.push_back(pending.get());
+    }
+  }
+  send_in_order(std::move(queries), now);
+}
+
+// Of their submission: what changes something may build on what came before.
+void Operations::send_in_order(std::vector<Pending*> queries, Micros now) {
+  std::sort(queries.begin(), queries.end(),
+            [](const Pending* left, const Pending* right) { return left->order < right->order; });
+  for (Pending* query : queries) {
+    send(*query, now);
+  }
+}
+
+void Operations::on_clock(const Node& node, Micros now) {
+  std::vector<Pending*> queries;
+  std::erase_if(queries_for_clock_, [this, &node, &queries](std::int64_t tag) {
+    Pending* const pending = ledger_.pending(tag);
+    const bool ends = pending == nullptr || &ledger_.node_for(*pending) == &node;
+    if (ends && pending != nullptr) {
+      queries.push_back(pending);
+    }
+    return ends;
+  });
+  send_in_order(std::move(queries), now);
+}
+
+void Operations::on_reply(Pending& pending, Node& node, Reply reply, Micros sent, Micros now) {
+  pending.command = 0;
+  --pending.unanswered;
+  if (reply.is_error()) {
+    on_error(pending, reply.text(), now);
+  } else if (const std::optional<ServerTime> late = dialect_.read_late(reply); late) {
+    node.saw_time(*late, sent, now);
+    send(pending, now);
+  } else if (pending.query == nullptr) {
+    on_hold_answer(pending, node, reply, sent, now);
+  } else {
+    on_answer(pending, reply, now);
+  }
+}
+
+void Operations::on_error(Pending& pending, std::string_view words, Micros now) {
+  const ServerError error = classify_error(words);
+  const Node& node = ledger_.node_for(pending);
+  pending.trouble = {error.status, node.display() + ": " + node.explained(words)};
+  if (error.remedy == Remedy::kGiveUp) {
+    outcomes_.complete(pending, pending.trouble, now);
+  } else if (error.remedy == Remedy::kAskAgain) {
+    send(pending, now);
+  } else {
+    ledger_.timers.set(pending.timer, std::min(pending.reach_by, now + kRetryPause));
+  }
+}
+
+void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micros sent,
+                                Micros now) {
+  Hold& hold = *ledger_.holds.at(pending.hold);
+  Claim& claim = *hold.claim;
+  const std::optional<RenewAnswers> answers = dialect_.read_renew(reply);
+  if (!answers || answers->claims.size() != 1) {
+    on_error(pending, error_words(reply), now);
+    return;
+  }
+  node.saw_time(answers->server_time, sent, now);
+  const Micros lease = pending.lease;
+  if (answers->claims.front().code == RenewCode::kOk && lease > 0) {
+    hold.ends_at = std::max(hold.ends_at, sent + lease - lease_margin(lease));
+  }
+  if (answers->claims.front().code == RenewCode::kOk) {
+    Event event = outcomes_.outcome(pending, Status());
+    event.fence = hold.fence;
+    event.remaining =
+        std::min(hold.ends_at, std::max(claim.held.deadline, sent + lease - lease_margin(lease))) -
+        now;
+    outcomes_.complete(pending, std::move(event), now);
+  }
+  const Renewed renewed{{&claim, claim.epoch, lease}, {}};
+  course_.on_verdict(watchdog_.judge(renewed, answers->claims.front(), sent, now), now);
+  course_.reconcile(claim, now);
+}
+
+void Operations::on_answer(Pending& pending, Reply reply, Micros now) {
+  const Query::Progress progress = pending.query->read(reply, &pending.event);
+  if (!pending.event.status.ok() && pending.query->effect() != Query::Effect::kNone &&
+      may_come_late(pending)) {  // what was refused now may be possible then
+    pending.event.status.in_doubt_until = pending.may_arrive_until;
+  }
+  switch (progress) {
+    case Query::Progress::kDone:
+      outcomes_.complete(pending, std::move(pending.event), now);
+      break;
+    case Query::Progress::kNext:
+      pending.answered_in_part = true;
+      send(pending, now);
+      break;
+    case Query::Progress::kAgain:
+      send(pending, now);
+      break;
+    case Query::Progress::kWait:
+      barrier_.wait(pending, now);
+      break;
+    case Query::Progress::kUnsound:
+      on_error(pending, error_words(reply), now);
+      break;
+  }
+}
+
+}  // namespace belay

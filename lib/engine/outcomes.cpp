@@ -1,0 +1,226 @@
+#include "engine/outcomes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay {
+
+namespace {
+
+std::int32_t event_kind(const Pending& pending) {
+  switch (pending.kind) {
+    case PendingKind::kAcquire:
+      return BELAY_EVENT_ACQUIRED;
+    case PendingKind::kRelease:
+      return BELAY_EVENT_RELEASED;
+    case PendingKind::kExtend:
+      return BELAY_EVENT_EXTENDED;
+    case PendingKind::kVerify:
+      return BELAY_EVENT_VERIFIED;
+    case PendingKind::kDowngrade:
+      return BELAY_EVENT_DOWNGRADED;
+    default:
+      return pending.query->event_kind();
+  }
+}
+
+// The worst of what the parts have come to; in doubt for the longest.
+void merge(Status* worst, const Status& other) {
+  const Micros in_doubt_until = std::max(worst->in_doubt_until, other.in_doubt_until);
+  if (belay_status_class(other.code) > belay_status_class(worst->code)) {
+    *worst = other;
+  }
+  worst->in_doubt_until = in_doubt_until;
+}
+
+}  // namespace
+
+Event Outcomes::outcome(const Pending& pending, Status status) {
+  Event event;
+  event.kind = event_kind(pending);
+  event.tag = pending.tag;
+  event.status = std::move(status);
+  event.hold = pending.hold;
+  return event;
+}
+
+void Outcomes::complete(Pending& pending, Status status, Micros now) {
+  if (status.code == BELAY_BUSY || status.code == BELAY_TIMEOUT) {
+    explain(pending, &status);
+  }
+  const bool hold_is_gone = status.code == BELAY_LOST || status.code == BELAY_UNKNOWN_HOLD;
+  if (!status.ok() && !hold_is_gone && pending.unanswered > 0 && pending.has_effect()) {
+    // Whether a query took place is not known later either.
+    status.in_doubt_until =
+        pending.query != nullptr
+            ? std::max(pending.may_arrive_until, now + kMillisecond)
+            : std::max(pending.may_arrive_until, now + config_.request_timeout) + pending.lease;
+    const Hold* const hold = ledger_.hold(pending.hold);
+    if (pending.kind == PendingKind::kDowngrade && hold != nullptr && hold->claim != nullptr) {
+      // The renewals go on asking for it.
+      status.in_doubt_until = std::max(status.in_doubt_until, hold->claim->held.lapses_at);
+    }
+  }
+  complete(pending, outcome(pending, std::move(status)), now);
+}
+
+void Outcomes::complete(Pending& pending, Event event, Micros now) {
+  if (event.status.in_doubt_until > now) {
+    event.in_doubt = event.status.in_doubt_until - now;
+  }
+  const std::unique_ptr<Pending> ended = ledger_.take_pending(pending);
+  if (ended->lead != 0) {
+    on_part_done(*ended, event);
+    return;
+  }
+  if (ended->kind == PendingKind::kAcquire) {
+    count_acquire(*ended, event.status.code, now);
+  } else if (ended->held_since != kNever && event.status.code == BELAY_LOST) {
+    count_loss(ended->held_since, ended->since);
+  } else if (ended->held_since != kNever) {
+    count_release(ended->held_since, ended->since);
+  }
+  if (Bundle* const bundle = ledger_.bundle(ended->bundle);
+      bundle != nullptr && bundle->tag == ended->tag && !event.status.ok()) {
+    bundle->tag = 0;
+    ledger_.want_step(*bundle);
+  }
+  events_.on_event(std::move(event));
+}
+
+// Words for an acquire that ends without the name. None for a try for one of several names that is
+// not the end of their acquire.
+void Outcomes::explain(const Pending& pending, Status* status) const {
+  const Primitive* primitive =
+      pending.claim != nullptr ? pending.claim->primitive : pending.primitive;
+  const Bundle* const bundle = ledger_.bundle(pending.bundle);
+  const bool goes_on = bundle != nullptr && !bundle->is_try;
+  if (primitive == nullptr || (goes_on && status->code == BELAY_BUSY)) {
+    return;
+  }
+  const std::string& name = pending.claim != nullptr ? pending.claim->resource.name : pending.name;
+  if (status->code == BELAY_TIMEOUT) {
+    const Pending* const lead = ledger_.pending(pending.lead);
+    const Micros since = lead == nullptr ? pending.since : lead->since;
+    *status = waited_out(name, pending.wait_until - since);
+  } else if (bundle != nullptr) {  // the server does not say which
+    *status = Status(BELAY_BUSY, "one of the " + std::to_string(bundle->parts.size()) +
+                                     " names is held by another owner, others wait for it, or its "
+                                     "lock-delay has not passed");
+  } else {
+    *status = primitive->busy(name);
+  }
+}
+
+Status Outcomes::waited_out(const std::string& name, Micros wait) {
+  return {BELAY_TIMEOUT,
+          "the wait of " + std::to_string(to_ms(wait)) + " ms for '" + name + "' has ended"};
+}
+
+Status Outcomes::unavailable(const Node& node, const std::string& what) const {
+  const std::string limit = " within " + std::to_string(to_ms(config_.request_timeout)) + " ms";
+  const std::string text = what + limit;
+  if (node.trouble().ok()) {
+    return {BELAY_UNAVAILABLE, node.display() + ": " + text};
+  }
+  if (node.trouble().message.ends_with(limit)) {
+    return node.trouble();  // it has waited for as long, and says so
+  }
+  return {BELAY_UNAVAILABLE, text + ": " + node.trouble().message};
+}
+
+// What comes of it waits for the end of the entry: whoever completes the part is not done with it.
+void Outcomes::on_part_done(const Pending& part, const Event& event) {
+  --ledger_.parts_pending;
+  if (part.kind == PendingKind::kAcquire) {
+    Bundle& bundle = *ledger_.bundles.at(part.bundle);
+    const auto found = std::find_if(bundle.parts.begin(), bundle.parts.end(),
+                                    [&part](const BundlePart& one) { return one.tag == part.tag; });
+    if (found == bundle.parts.end()) {
+      return;
+    }
+    found->tag = 0;
+    found->hold = event.status.ok() ? event.hold : 0;
+    found->fence = event.fence;
+    merge(&bundle.failure, event.status);
+    ledger_.want_step(bundle);
+    return;
+  }
+  Pending* const lead = ledger_.pending(part.lead);
+  if (lead == nullptr) {
+    return;
+  }
+  Event& whole = lead->event;
+  merge(&whole.status, event.status);
+  whole.remaining = std::min(whole.remaining, event.remaining);
+  if (--lead->parts == 0) {
+    ledger_.leads_due.push_back(part.lead);
+  }
+}
+
+void Outcomes::tell_of(Hold& hold, std::int32_t kind, Status status, Micros now) {
+  if (hold.bundle != 0) {
+    on_part_news(hold, kind, status);
+    return;
+  }
+  if (!hold.notify || hold.abandoned) {
+    return;
+  }
+  Event event;
+  event.kind = kind;
+  event.status = std::move(status);
+  event.hold = hold.id;
+  event.fence = hold.fence;
+  if (hold.claim != nullptr) {
+    event.remaining = std::max<Micros>(0, std::min(hold.claim->held.deadline, hold.ends_at) - now);
+  }
+  events_.on_event(std::move(event));
+}
+
+void Outcomes::on_part_news(const Hold& hold, std::int32_t kind, const Status& status) {
+  Bundle* const found = ledger_.bundle(hold.bundle);
+  if (found == nullptr) {
+    return;
+  }
+  Bundle& bundle = *found;
+  if (kind == BELAY_EVENT_AT_RISK) {
+    bundle.warning = status;
+  } else if (kind == BELAY_EVENT_LOST && bundle.stage != BundleStage::kHeld) {
+    bundle.lost_a_part = true;
+  } else if (kind == BELAY_EVENT_LOST && bundle.loss.ok()) {
+    bundle.loss = status;
+  }
+  ledger_.want_step(bundle);
+}
+
+void Outcomes::count_acquire(const Pending& pending, std::int32_t code, Micros now) {
+  switch (code) {
+    case BELAY_OK:
+      ++ledger_.metrics.grants;
+      ledger_.metrics.wait.add(now - pending.since);
+      return;
+    case BELAY_BUSY:
+      ++ledger_.metrics.busy;
+      return;
+    case BELAY_TIMEOUT:
+      ++ledger_.metrics.timeouts;
+      return;
+    case BELAY_CANCELLED:
+      ++ledger_.metrics.cancelled;
+      return;
+    default:
+      ++ledger_.metrics.failures;
+  }
+}
+
+void Outcomes::count_release(Micros since, Micros now) {
+  ++ledger_.metrics.releases;
+  ledger_.metrics.hold.add(now - since);
+}
+
+void Outcomes::count_loss(Micros since, Micros now) {
+  ++ledger_.metrics.lost;
+  ledger_.metrics.hold.add(now - since);
+}
+
+}  // namespace belay

@@ -1,0 +1,47 @@
+// What callers are told: how their submissions end, and what happens to their holds. Also counts
+// both. A part of a bundle is told of to its bundle. The engine owns it; used inside the client's
+// monitor.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/config.h"
+#include "engine/event.h"
+#include "engine/ledger.h"
+
+namespace belay {
+
+class Outcomes {
+ public:
+  Outcomes(const Config& config, Ledger& ledger, EngineEvents& events)
+      : config_(config), ledger_(ledger), events_(events) {}
+
+  // A submission's completion, to be added to.
+  [[nodiscard]] static Event outcome(const Pending& pending, Status status);
+  // Ends a submission: it is gone afterwards.
+  void complete(Pending& pending, Status status, Micros now);
+  void complete(Pending& pending, Event event, Micros now);
+
+  // News of a hold.
+  void tell_of(Hold& hold, std::int32_t kind, Status status, Micros now);
+
+  void count_release(Micros since, Micros now);
+  void count_loss(Micros since, Micros now);
+
+  // Words for what ends without an answer, and for an acquire whose wait has ended.
+  [[nodiscard]] Status unavailable(const Node& node, const std::string& what) const;
+  [[nodiscard]] static Status waited_out(const std::string& name, Micros wait);
+
+ private:
+  void explain(const Pending& pending, Status* status) const;
+  void on_part_done(const Pending& part, const Event& event);
+  void on_part_news(const Hold& hold, std::int32_t kind, const Status& status);
+  void count_acquire(const Pending& pending, std::int32_t code, Micros now);
+
+  const Config& config_;
+  Ledger& ledger_;
+  EngineEvents& events_;
+};
+
+}  // namespace belay

@@ -1,0 +1,96 @@
+// What callers ask for, and what was accepted of it and has not completed. Data: the parts of the
+// engine move it along, inside the client's monitor; the ledger owns it.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "engine/event.h"
+#include "engine/primitive.h"
+#include "engine/query.h"
+#include "engine/timer_heap.h"
+
+namespace belay {
+
+struct Claim;
+
+struct AcquireRequest {
+  const Primitive* primitive = nullptr;
+  std::string name;
+  Want want;
+  // Several names, all or none; `name` and `want` say nothing then.
+  std::vector<std::pair<std::string, Want>> names;
+  std::int64_t owner = 0;
+  Micros lease = 0;     // 0: the watchdog's
+  Micros max_hold = 0;  // 0: none
+  bool notify = false;
+};
+
+enum class PendingKind : std::uint8_t { kAcquire, kRelease, kExtend, kVerify, kDowngrade, kQuery };
+
+// An accepted submission that has not completed.
+struct Pending {
+  std::int64_t tag = 0;
+  std::uint64_t order = 0;     // of its submission
+  Micros since = 0;            // the time of it
+  Micros held_since = kNever;  // of a release: of a hold that was not known to be lost
+  PendingKind kind = PendingKind::kAcquire;
+  Timer timer;
+  Micros reach_by = kNever;
+  Claim* claim = nullptr;
+  std::int64_t hold = 0;
+
+  // Acquires.
+  std::list<Pending*>::iterator place;  // in the claim's waiting, if `waits`
+  bool waits = false;
+  bool reached = false;  // the server, or a claim of ours that stands, has answered for it
+  bool is_try = false;
+  Micros wait_until = kNever;
+  std::int64_t owner = 0;
+  Want want;
+  Micros lease = 0;  // also of an extension
+  Micros max_hold = 0;
+  bool notify = false;
+  bool together = false;                 // asks for it together with the others of its bundle
+  const Primitive* primitive = nullptr;  // of a generation that is asked about before the wait
+  std::string name;                      // likewise
+
+  // What is about several names leads a part for each; parts have tags of their own, below zero.
+  std::int64_t bundle = 0;  // of the lead and of its parts
+  std::int64_t lead = 0;    // of a part: the tag of its lead
+  std::size_t parts = 0;    // of a lead: how many have not completed
+
+  [[nodiscard]] bool is_lead() const { return bundle != 0 && lead == 0; }
+
+  // Whether it asks the server without changing a claim's course.
+  [[nodiscard]] bool is_operation() const {
+    return query != nullptr ||
+           (!is_lead() && (kind == PendingKind::kExtend || kind == PendingKind::kVerify));
+  }
+
+  // Whether a cancel cannot take it back, once it may be on its way.
+  [[nodiscard]] bool has_effect() const {
+    return kind == PendingKind::kQuery
+               ? query->effect() != Query::Effect::kNone
+               : kind == PendingKind::kRelease || kind == PendingKind::kExtend ||
+                     kind == PendingKind::kDowngrade;
+  }
+
+  // Extensions, verifications and queries.
+  int unanswered = 0;           // how often it was sent without a reply: it may have taken place
+  std::uint64_t command = 0;    // that is to answer it; 0: none is out
+  Micros may_arrive_until = 0;  // local time; of a query: beyond it, it changes nothing any more
+  Status trouble;               // the latest passing error of the server
+  bool answered_in_part = false;
+  // Null unless it is one, or an acquire that asks about its generation; that has no claim yet.
+  std::unique_ptr<Query> query;
+  Event event;  // what the query, or a lead, has gathered
+};
+
+}  // namespace belay

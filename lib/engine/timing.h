@@ -1,0 +1,81 @@
+// How long things may take, as the options, the distance of a server and chance say. The engine
+// owns it; used inside the client's monitor.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/random.h"
+#include "engine/claim.h"
+#include "engine/pending.h"
+#include "engine/primitive.h"
+#include "route/node.h"
+
+namespace belay {
+
+// The next in line looks this long after the holder's lease has ended.
+inline constexpr Micros kLookAfter = 5 * kMillisecond;
+
+class Timing {
+ public:
+  Timing(const Config& config, std::uint64_t seed) : config_(config), random_(seed) {}
+
+  [[nodiscard]] Micros watchdog_lease() const { return config_.watchdog_lease; }
+
+  [[nodiscard]] Micros request_timeout() const { return config_.request_timeout; }
+
+  [[nodiscard]] Micros lease_for(const Pending& pending) const {
+    return pending.lease > 0 ? pending.lease : config_.watchdog_lease;
+  }
+
+  // When a hold ends that the watchdog renews no more, whatever longer lease another hold of the
+  // claim has.
+  [[nodiscard]] Micros own_end(const Claim& claim, Micros now) const {
+    return std::min(claim.held.deadline, now + config_.watchdog_lease);
+  }
+
+  // Rule 6: a grant must outlast the way to its waiter, a short hold and the confirmation, and what
+  // the clock's bound has aged by since the waiter's last poll.
+  // Yet no longer than the lease that is asked for: so long others wait if its waiter has died.
+  [[nodiscard]] Micros grant_lease(const Node& node, Micros lease) const {
+    const Micros longest = std::max(kMinGrant, std::min(lease, max_grant(config_.request_timeout)));
+    return std::clamp(4 * node.round_trip() + kAgeing, kMinGrant, longest);
+  }
+
+  // Rule 14: when the server is to do nothing any more that is asked for now, by its clock; `until`
+  // is by ours.
+  [[nodiscard]] static ServerTime not_after(const Node& node, Micros until, Micros now) {
+    return node.clock().latest_at(until, now);
+  }
+
+  [[nodiscard]] ServerTime not_after(const Node& node, Micros now) const {
+    return not_after(node, now + config_.request_timeout, now);
+  }
+
+  // When a record has lapsed for certain for which such a lease is asked for until then; 0: none
+  // is.
+  [[nodiscard]] static Micros lapses_by(const Node& node, ServerTime not_after, Micros lease) {
+    return lease > 0 ? node.clock().passed_by(not_after + lease) : 0;
+  }
+
+  // Waiting clients poll in case a message is lost: slowly, and the slower the longer the queue
+  // before them.
+  [[nodiscard]] Micros fallback_poll(std::int64_t position) {
+    const std::int64_t stretch = std::clamp<std::int64_t>(position / kUnhurried, 1, kMaxStretch);
+    return kFallbackPoll * stretch * random_.between(80, 120) / 100;
+  }
+
+  static constexpr Micros kFallbackPoll = 5 * kSecond;
+
+ private:
+  // Waiting clients up to which everybody polls at that pace; and how many times slower at most.
+  static constexpr std::int64_t kUnhurried = 16;
+  static constexpr std::int64_t kMaxStretch = 6;
+
+  const Config& config_;
+  Random random_;
+};
+
+}  // namespace belay

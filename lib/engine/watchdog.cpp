@@ -1,0 +1,308 @@
+#include "engine/watchdog.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "route/server_error.h"
+
+namespace belay {
+
+namespace {
+
+constexpr std::size_t kBatch = 64;
+constexpr std::int64_t kMaxReserve = 64;  // fences must not run far ahead of the clock
+// Renewals within such a part of a lease go out together.
+constexpr Micros kGridDivisor = 64;
+constexpr Micros kTolerance = kMillisecond;
+constexpr Micros kRetryPause = 100 * kMillisecond;
+
+// The lease to ask for so that, its margin taken off, `remaining` is left.
+Micros lease_covering(Micros remaining) {
+  return (remaining + 10 * kMillisecond) * 100 / 99 + 1;
+}
+
+Verdict lost(Claim& claim, std::int32_t reason, std::string why) {
+  Verdict verdict;
+  verdict.kind = Verdict::Kind::kLost;
+  verdict.claim = &claim;
+  verdict.reason = reason;
+  verdict.why = std::move(why);
+  return verdict;
+}
+
+}  // namespace
+
+// What the server must be asked for: the longest that a hold needs. Nobody holding (the next owner
+// waits for a fence): the watchdog's.
+Micros Watchdog::wanted_lease(const Claim& claim, Micros now) const {
+  Micros wanted = claim.holds.empty() ? timing_.watchdog_lease() : 0;
+  for (const Hold* hold : claim.holds) {
+    if (hold->watched()) {
+      wanted = std::max(wanted, timing_.watchdog_lease());
+    } else if (hold->lease > 0 && !hold->abandoned) {
+      wanted = std::max(wanted, lease_covering(hold->ends_at - now));
+    }
+  }
+  if (!claim.waiting.empty() && claim.wants_to_join(*claim.waiting.front())) {
+    wanted = std::max(wanted, timing_.lease_for(*claim.waiting.front()));
+  }
+  return wanted;
+}
+
+void Watchdog::plan(Claim& claim, Micros now) {
+  if (!claim.held.confirmed || claim.state != ClaimState::kHeld) {
+    return;
+  }
+  claim.held.renew_at = kNever;
+  for (const Hold* hold : claim.holds) {
+    if (hold->watched()) {
+      const Micros lease = timing_.watchdog_lease();
+      const Micros due = claim.held.deadline + lease_margin(lease) - lease / 3 * 2;
+      claim.held.renew_at =
+          std::min(claim.held.renew_at, due - due % std::max<Micros>(1, lease / kGridDivisor));
+    } else if (hold->lease > 0 && !hold->abandoned &&
+               hold->ends_at > claim.held.deadline + kTolerance) {
+      claim.held.renew_at = now;
+    }
+    if (!hold->abandoned) {
+      claim.held.renew_at = std::min(claim.held.renew_at, claim.held.look_at);
+    }
+  }
+  if (claim.runs_short_of_fences() || !claim.held.share_with.empty()) {
+    claim.held.renew_at = now;
+  }
+  if (claim.waits_for_others()) {
+    claim.held.renew_at =
+        std::min(claim.held.renew_at, claim.held.heard_at + timing_.fallback_poll(0));
+  }
+  if (claim.held.renew_at <= now) {
+    want(claim);
+  }
+}
+
+void Watchdog::want(Claim& claim) {
+  claim.held.renew_at = kNever;
+  if (!claim.held.renew_out && !claim.renew_due && claim.node->up()) {
+    claim.renew_due = true;
+    due_.push_back(&claim);
+  }
+}
+
+void Watchdog::question(Claim& claim) {
+  claim.held.in_question = true;
+  want(claim);
+}
+
+std::vector<Claim*> Watchdog::flush(Micros now) {
+  std::vector<Claim*> touched;
+  std::map<std::uint16_t, std::vector<Claim*>> batches;  // by group of slots
+  for (std::size_t left = std::min(kMostRenewals, due_.size()); left > 0; --left) {
+    Claim* const claim = due_.front();
+    due_.pop_front();
+    claim->renew_due = false;
+    touched.push_back(claim);
+    if (claim->state != ClaimState::kHeld || !claim->node->up()) {
+      continue;
+    }
+    if (std::exchange(claim->held.renew_alone, false)) {
+      send({claim}, now);
+      continue;
+    }
+    std::vector<Claim*>& batch = batches[ledger_.router.group_of(claim->resource.slot)];
+    batch.push_back(claim);
+    if (batch.size() == kBatch) {
+      send(std::exchange(batch, {}), now);
+    }
+  }
+  for (const auto& [group, batch] : batches) {
+    if (!batch.empty()) {
+      send(batch, now);
+    }
+  }
+  return touched;
+}
+
+// Of claims in one group of slots.
+void Watchdog::send(const std::vector<Claim*>& claims, Micros now) {
+  std::int64_t highest = 0;
+  for (const Claim* claim : claims) {
+    highest = std::max(highest, ledger_.highest_fence_of(claim->resource.slot));
+  }
+  Node& node = *claims.front()->node;
+  const ServerTime not_after = timing_.not_after(node, now);
+  Command command = dialect_.renew(highest, not_after);
+  Flight flight;
+  flight.kind = FlightKind::kRenew;
+  for (Claim* claim : claims) {
+    flight.renewed.push_back(renewal_of(*claim, &command, not_after, now));
+    ++ledger_.metrics.renewals;
+  }
+  flights_.send(node, std::move(command), std::move(flight), now);
+  watch(claims, now);
+}
+
+void Watchdog::watch(const std::vector<Claim*>& claims, Micros now) {
+  std::vector<std::string_view> records;
+  Flight flight;
+  flight.kind = FlightKind::kWatch;
+  for (const Claim* claim : claims) {
+    if (claim->watchable()) {
+      records.push_back(claim->resource.keys.front());
+      flight.watched.push_back(claim->epoch);
+    }
+  }
+  if (!records.empty()) {
+    flights_.watch(*claims.front()->node, records, std::move(flight), now);
+  }
+}
+
+// A record that is gone is not watched: what its holder is told of it, a renewal finds out.
+void Watchdog::on_watch_reply(const Flight& flight, Reply reply) {
+  if (reply.is_error() || reply.integer() >= static_cast<std::int64_t>(flight.watched.size())) {
+    return;
+  }
+  for (const std::int64_t epoch : flight.watched) {
+    const auto claim = ledger_.epochs.find(epoch);
+    if (claim != ledger_.epochs.end() && claim->second->state == ClaimState::kHeld) {
+      want(*claim->second);
+    }
+  }
+}
+
+RenewArgs Watchdog::args_of(const Claim& claim, Micros lease) {
+  RenewArgs args;
+  args.kind = claim.primitive->kind();
+  args.epoch = claim.epoch;
+  args.lease = lease;
+  args.fence = claim.held.fence;
+  args.holds = claim.holds.size();
+  args.local_waiters = claim.waiting.size();
+  args.group = claim.held.share_with;
+  args.fence_of_group = claim.held.next_fence - 1;
+  return args;
+}
+
+Renewed Watchdog::renewal_of(Claim& claim, Command* command, ServerTime not_after,
+                             Micros now) const {
+  RenewArgs args = args_of(claim, wanted_lease(claim, now));
+  if (claim.runs_short_of_fences()) {
+    claim.held.reserve = std::min(2 * claim.held.reserve, kMaxReserve);
+    args.reserve = claim.held.reserve;
+  }
+  claim.held.renew_out = true;
+  claim.held.renewed_at = now;
+  claim.held.renewed_until = Timing::lapses_by(*claim.node, not_after, args.lease);
+  claim.held.renew_at = kNever;
+  claim.held.look_at = kNever;
+  dialect_.add_renewal(claim.resource, args, command);
+  return {{&claim, claim.epoch, args.lease}, args.group};
+}
+
+// None unless it is about all of them. Late: it did nothing.
+std::optional<RenewAnswers> Watchdog::read(const Flight& flight, Reply reply, bool* late,
+                                           Micros sent, Micros now) const {
+  if (reply.is_error()) {
+    return std::nullopt;
+  }
+  const std::optional<ServerTime> late_at = dialect_.read_late(reply);
+  const std::optional<RenewAnswers> answers = dialect_.read_renew(reply);
+  const bool whole = answers && answers->claims.size() == flight.renewed.size();
+  if (whole || late_at) {
+    flight.node->saw_time(late_at ? *late_at : answers->server_time, sent, now);
+  }
+  *late = late_at.has_value();
+  return whole ? answers : std::nullopt;
+}
+
+std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micros sent,
+                                        Micros now) {
+  bool late = false;
+  const std::optional<RenewAnswers> answers = read(flight, reply, &late, sent, now);
+  std::vector<Verdict> verdicts;
+  for (std::size_t i = 0; i < flight.renewed.size(); ++i) {
+    const Renewed& renewed = flight.renewed[i];
+    Claim& claim = *renewed.ref.claim;
+    --claim.in_flight;
+    const bool current = claim.state == ClaimState::kHeld && claim.epoch == renewed.ref.epoch;
+    claim.held.renew_out = claim.held.renew_out && !current;
+    Verdict verdict;
+    if (current && answers) {
+      verdict = judge(renewed, answers->claims[i], sent, now);
+    } else if (current && late) {
+      claim.held.renew_at = now;
+    } else if (current) {
+      verdict = on_error(claim, error_words(reply), flight.renewed.size() == 1, now);
+    }
+    verdict.claim = &claim;
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
+// `alone`: the command was about this claim only.
+Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone, Micros now) {
+  const ServerError error = classify_error(words);
+  claim.refusal = {error.status,
+                   claim.node->display() + " refused to renew it: " + claim.node->explained(words)};
+  if (error.status == BELAY_WRONG_TYPE && alone) {
+    return lost(claim, BELAY_REASON_GONE, claim.refusal.message);
+  }
+  const bool at_once = error.remedy == Remedy::kAskAgain || !alone;
+  claim.held.renew_alone = error.remedy == Remedy::kGiveUp;
+  claim.held.renew_at = at_once ? now : now + kRetryPause;
+  return {};
+}
+
+Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micros sent,
+                        Micros now) {
+  Claim& claim = *renewed.ref.claim;
+  if (answer.code == RenewCode::kUnreadable) {
+    return lost(claim, BELAY_REASON_GONE, "its key on the server was overwritten");
+  }
+  if (answer.code != RenewCode::kOk) {
+    return lost(claim, claim.held.broken_by.empty() ? BELAY_REASON_GONE : BELAY_REASON_BROKEN,
+                claim.held.broken_by.empty() ? "the server does not know it any more"
+                                             : "it was broken by " + claim.held.broken_by);
+  }
+  claim.refusal = Status();
+  claim.held.last_fence = std::max(claim.held.last_fence, answer.last_fence);
+  ledger_.saw_fence(claim.resource.slot, claim.held.last_fence);
+  claim.held.heard_at = now;
+  if (answer.others_wait) {
+    claim.others_are_waiting(now);
+  } else {
+    claim.held.others_wait = false;
+  }
+  // A renewal of no lease only says that it is ours.
+  const Micros lease = renewed.ref.lease;
+  Verdict verdict;
+  verdict.kind = Verdict::Kind::kOurs;
+  verdict.claim = &claim;
+  verdict.deadline = lease > 0 ? sent + lease - lease_margin(lease) : 0;
+  verdict.lease = lease;
+  verdict.group = renewed.group;
+  return verdict;
+}
+
+void Watchdog::vouch(Claim& claim, Micros deadline, Micros lease, Micros now) {
+  claim.held.in_question = false;
+  claim.held.broken_by.clear();
+  claim.held.confirmed = true;
+  claim.held.lapses_at = std::max(claim.held.lapses_at, now + drifted(lease));
+  if (deadline > claim.held.deadline) {
+    claim.held.deadline = deadline;
+    claim.held.vouched = lease;
+  }
+  for (Hold* hold : claim.holds) {
+    // A fixed lease needs no renewal beyond its end; after a max-hold there is none.
+    const bool lasts = now < claim.held.deadline - claim.held.vouched / 3 ||
+                       (hold->lease > 0 && hold->ends_at <= claim.held.deadline + kTolerance);
+    if (hold->at_risk && (hold->watched() || hold->lease > 0) && lasts) {
+      hold->at_risk = false;
+      outcomes_.tell_of(*hold, BELAY_EVENT_RECOVERED, Status(), now);
+    }
+  }
+}
+
+}  // namespace belay

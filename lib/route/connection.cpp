@@ -1,0 +1,371 @@
+#include "route/connection.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "route/server_error.h"
+
+namespace belay {
+
+namespace {
+
+constexpr std::string_view kOldestServer = "6.2";
+constexpr std::int64_t kLargestPart = 999;  // of a version
+
+// "7.0.15" -> 7000015, to compare.
+std::int64_t version_number(std::string_view text) {
+  std::int64_t number = 0;
+  std::int64_t part = 0;
+  int parts = 0;
+  for (std::size_t i = 0; i <= text.size() && parts < 3; ++i) {
+    if (i < text.size() && text[i] >= '0' && text[i] <= '9') {
+      part = std::min(part * 10 + (text[i] - '0'), kLargestPart);
+    } else {
+      number = number * 1000 + part;
+      part = 0;
+      ++parts;
+    }
+  }
+  for (; parts < 3; ++parts) {
+    number *= 1000;
+  }
+  return number;
+}
+
+// A field of a HELLO reply, which is a map.
+std::string_view field_of(Reply map, std::string_view name) {
+  for (std::size_t i = 0; i + 1 < map.size(); i += 2) {
+    if (map.at(i).text() == name) {
+      return map.at(i + 1).text();
+    }
+  }
+  return {};
+}
+
+std::string_view line_of(std::string_view info, std::string_view name) {
+  const std::size_t start = info.find(name);
+  if (start == std::string_view::npos) {
+    return {};
+  }
+  const std::string_view rest = info.substr(start + name.size());
+  return rest.substr(0, rest.find_first_of("\r\n"));
+}
+
+// What a call's reply repeats.
+std::string mark_of(std::uint32_t call) {
+  std::string mark;
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    mark.push_back(static_cast<char>(call >> shift & 0xFFU));
+  }
+  return mark;
+}
+
+// Of a reply to TIME; none where it is none, or none that our messages can carry.
+ServerTime time_of(Reply reply) {
+  if (reply.size() != 2) {
+    return {};
+  }
+  const std::int64_t seconds = reply.at(0).integer();
+  const std::int64_t micros = reply.at(1).integer();
+  const bool sane = seconds >= 0 && seconds < kMaxId / kSecond && micros >= 0 && micros < kSecond;
+  return {sane ? seconds * kSecond + micros : 0};
+}
+
+}  // namespace
+
+Connection::Connection(const Config& config, const std::string& inbox, Link& link, Log& log,
+                       std::uint32_t calls)
+    : config_(config),
+      inbox_(inbox),
+      link_(link),
+      log_(log),
+      reader_(&config.credentials),
+      calls_(calls) {}
+
+void Connection::end() {
+  link_.close();
+  in_flight_.clear();
+}
+
+Micros Connection::deadline() const {
+  if (in_flight_.empty()) {
+    return kNever;
+  }
+  // A server that answers one thing after the other is slow, and no worse for a new connection.
+  return std::max(in_flight_.front().at, answered_at_) + config_.request_timeout;
+}
+
+std::string Connection::read(std::string_view bytes, const std::function<bool(Reply)>& on_reply) {
+  return reader_.feed(bytes, on_reply);
+}
+
+// Everything that a connection needs in one write. TIME comes last: its answer says that the rest
+// has been answered.
+void Connection::greet(Micros now) {
+  const std::string& user = config_.credentials.user.empty() ? "default" : config_.credentials.user;
+  if (config_.credentials.password.empty() && config_.credentials.user.empty()) {
+    write(Step::kHello, {"HELLO", "3", "SETNAME", "belay"}, now);
+  } else {
+    const std::string_view password = config_.credentials.password.view();
+    write(Step::kHello, {"HELLO", "3", "AUTH", user, password, "SETNAME", "belay"}, now);
+    wipe(&bytes_);
+  }
+  write(Step::kId, {"CLIENT", "ID"}, now);
+  if (config_.database != 0) {
+    write(Step::kSelect, {"SELECT", std::to_string(config_.database)}, now);
+  }
+  write(Step::kSubscribe, {"SUBSCRIBE", inbox_}, now);
+  write(Step::kTracking, {"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"}, now);
+  write(Step::kInfo, {"INFO", "server"}, now);
+  write(Step::kMemory, {"INFO", "memory"}, now);
+  write(Step::kTime, {"TIME"}, now);
+}
+
+void Connection::write(Step step, const std::vector<std::string_view>& argv, Micros now,
+                       std::uint64_t id) {
+  bytes_.clear();
+  append_command(argv, &bytes_);
+  in_flight_.push_back({step, id, now, nullptr, {}});
+  link_.send(bytes_);
+}
+
+void Connection::send(const Command& command, Micros now) {
+  std::vector<std::string_view> argv;
+  std::string key_count;
+  bool loaded = false;
+  if (command.script != nullptr) {
+    // The first use on a connection brings the body: the server may have forgotten it, and a round
+    // trip to ask is dearer.
+    loaded = std::find(loaded_.begin(), loaded_.end(), command.script) != loaded_.end();
+    if (!loaded) {
+      loaded_.push_back(command.script);
+    }
+    key_count = std::to_string(command.keys.size());
+    argv.reserve(4 + command.keys.size() + command.args.size());
+    argv.emplace_back(loaded ? "EVALSHA" : "EVAL");
+    argv.emplace_back(loaded ? command.script->sha1 : command.script->body);
+    argv.emplace_back(key_count);
+  }
+  argv.insert(argv.end(), command.keys.begin(), command.keys.end());
+  argv.insert(argv.end(), command.args.begin(), command.args.end());
+  std::string mark = command.script != nullptr ? mark_of(++calls_) : std::string();
+  if (command.script != nullptr) {
+    mark += loaded ? "" : "?" + inbox_;  // the rights are checked once a connection
+    argv.emplace_back(mark);
+  }
+  write(Step::kCommand, argv, now, command.id);
+  in_flight_.back().script = command.script;
+  in_flight_.back().mark = std::move(mark);
+}
+
+// The server watches what a command after CLIENT CACHING YES reads.
+void Connection::watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now) {
+  write(Step::kCaching, {"CLIENT", "CACHING", "YES"}, now);
+  std::vector<std::string_view> argv = {"EXISTS"};
+  argv.insert(argv.end(), keys.begin(), keys.end());
+  write(Step::kWatch, argv, now, id);
+}
+
+void Connection::ask_time(Micros now) {
+  if (!std::exchange(time_asked_, true)) {
+    write(Step::kClock, {"TIME"}, now);
+  }
+}
+
+void Connection::kill(std::int64_t connection, Micros now) {
+  write(Step::kKill, {"CLIENT", "KILL", "ID", std::to_string(connection)}, now);
+}
+
+// What comes is believed to belong to the oldest command only as far as it can: should one reply be
+// one too many, or missing, those after it are other commands'. A script's repeats the mark of its
+// call; the others' types tell before a script's is due. An error may be anybody's: nobody holds
+// anything by it.
+bool Connection::can_answer(Step step, Reply reply) {
+  switch (step) {
+    case Step::kHello:
+      return reply.is_array();
+    case Step::kId:
+    case Step::kKill:
+    case Step::kWatch:
+      return reply.is_integer();
+    case Step::kSelect:
+    case Step::kTracking:
+    case Step::kCaching:
+      return reply.is_status();
+    case Step::kSubscribe:
+      return false;
+    case Step::kInfo:
+    case Step::kMemory:
+      return reply.is_string();
+    case Step::kCommand:
+      return reply.is_status() || reply.is_array();
+    default:  // on_time looks closer
+      return true;
+  }
+}
+
+Connection::Heard Connection::fail(Status why) {
+  why_ = std::move(why);
+  return {.what = Heard::What::kFailed};
+}
+
+Connection::Heard Connection::refuse() {
+  return fail({BELAY_UNAVAILABLE,
+               link_.endpoint().display() + " sent a reply that belongs to no command of ours"});
+}
+
+Connection::Heard Connection::hear(Reply reply, Micros now) {
+  return reply.is_push() ? on_push(reply) : on_reply(reply, now);
+}
+
+Connection::Heard Connection::on_reply(Reply whole, Micros now) {
+  if (in_flight_.empty()) {
+    return refuse();
+  }
+  answered_at_ = now;
+  const Sent sent = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  Reply reply = whole;
+  if (sent.script != nullptr && !whole.is_error()) {
+    const std::optional<Reply> marked = whole.without(sent.mark);
+    if (!marked) {
+      return refuse();
+    }
+    reply = *marked;
+  } else if (!whole.is_error() && !can_answer(sent.step, whole)) {
+    return refuse();
+  }
+  Heard heard =
+      sent.step < Step::kCommand ? on_greeting(sent.step, reply) : on_command_reply(sent, reply);
+  heard.sent = sent.at;
+  return heard;
+}
+
+Connection::Heard Connection::on_command_reply(const Sent& sent, Reply reply) {
+  if (reply.is_error()) {
+    const ServerError error = classify_error(reply.text());
+    if (error.remedy == Remedy::kReconnect) {
+      met_replica_ = true;
+      return fail(refusal("", reply.text()));
+    }
+    if (error.remedy == Remedy::kAskAgain || error.status == BELAY_NOT_PERMITTED) {
+      std::erase(loaded_, sent.script);
+    }
+  }
+  if (sent.step == Step::kClock) {
+    time_asked_ = false;
+    return on_time(Heard::What::kTime, reply);
+  }
+  const bool is_asked_for = sent.step == Step::kCommand || sent.step == Step::kWatch;
+  return {.what = is_asked_for ? Heard::What::kReply : Heard::What::kNothing,
+          .reply = reply,
+          .id = sent.id};
+}
+
+Status Connection::refusal(std::string_view during, std::string_view words) const {
+  const std::string at = during.empty()
+                             ? link_.endpoint().display()
+                             : link_.endpoint().display() + " (" + std::string(during) + ")";
+  return {classify_error(words).status, at + ": " + explained(words, config_.credentials.user)};
+}
+
+Status Connection::check_server(Reply hello) {
+  if (hello.is_error()) {
+    const std::string_view words = hello.text();
+    if (words.starts_with("ERR unknown command") || words.starts_with("NOPROTO")) {
+      return {BELAY_UNSUPPORTED_SERVER,
+              link_.endpoint().display() + " is older than Redis " + std::string(kOldestServer)};
+    }
+    Status status = refusal("HELLO", words);
+    if (status.code == BELAY_SERVER_ERROR) {
+      status.code = BELAY_UNAVAILABLE;  // such as too many clients: it may pass
+    }
+    return status;
+  }
+  const std::string_view version = field_of(hello, "version");
+  if (version_number(version) < version_number(kOldestServer)) {
+    return {BELAY_UNSUPPORTED_SERVER, link_.endpoint().display() + " has version '" +
+                                          config_.credentials.masked(version) + "', at least " +
+                                          std::string(kOldestServer) + " is needed"};
+  }
+  if (const std::string_view role = field_of(hello, "role"); role == "replica" || role == "slave") {
+    met_replica_ = true;
+    return {BELAY_UNAVAILABLE, link_.endpoint().display() + " is a replica: it takes no locks"};
+  }
+  return {};
+}
+
+Connection::Heard Connection::on_greeting(Step step, Reply reply) {
+  Status status;
+  switch (step) {
+    case Step::kHello:
+      status = check_server(reply);
+      break;
+    case Step::kId:
+      id_ = reply.integer();
+      break;
+    case Step::kSelect:
+    case Step::kSubscribe:
+      if (reply.is_error()) {
+        status = refusal(step == Step::kSelect ? "SELECT" : "SUBSCRIBE", reply.text());
+      }
+      break;
+    case Step::kTracking:  // where it is refused, the next renewal tells of lost data
+      tracking_ = !reply.is_error();
+      break;
+    case Step::kInfo:
+      run_id_ = line_of(reply.text(), "run_id:");
+      break;
+    case Step::kMemory:
+      warn_of_eviction(reply.text());
+      break;
+    case Step::kTime:
+      return on_time(Heard::What::kGreeted, reply);
+    case Step::kKill:
+      return {.what = Heard::What::kKilled, .reply = reply};
+    default:
+      break;
+  }
+  return status.ok() ? Heard() : fail(std::move(status));
+}
+
+// Without the server's time nothing can be acquired: a connection that does not tell it is of no
+// use.
+Connection::Heard Connection::on_time(Heard::What what, Reply reply) {
+  const ServerTime time = time_of(reply);
+  if (!time.any()) {
+    return fail(refusal("TIME", reply.is_error() ? reply.text() : "ERR no time in the reply"));
+  }
+  return {.what = what, .server_time = time};
+}
+
+// All records carry an expiry: any eviction policy may take them.
+void Connection::warn_of_eviction(std::string_view info) const {
+  const std::string_view policy = line_of(info, "maxmemory_policy:");
+  const std::string_view limit = line_of(info, "maxmemory:");
+  if (log_.enabled(BELAY_LOG_WARNING) && policy != "noeviction" && limit != "0" && !limit.empty()) {
+    log_.write(BELAY_LOG_WARNING, link_.endpoint().display() +
+                                      " may evict locks that are held: its maxmemory-policy is " +
+                                      config_.credentials.masked(policy) + ", use noeviction");
+  }
+}
+
+Connection::Heard Connection::on_push(Reply push) {
+  const std::string_view kind = push.size() > 0 ? push.at(0).text() : std::string_view();
+  if (kind == "message" && push.size() == 3 && push.at(1).text() == inbox_) {
+    return {.what = Heard::What::kMessage, .reply = push.at(2)};
+  }
+  if (kind == "invalidate" && push.size() == 2) {
+    return {.what = Heard::What::kInvalidated, .reply = push.at(1)};
+  }
+  if (kind == "subscribe") {
+    if (in_flight_.empty() || in_flight_.front().step != Step::kSubscribe) {
+      return refuse();
+    }
+    in_flight_.pop_front();
+  }
+  return {};
+}
+
+}  // namespace belay

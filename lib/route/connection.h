@@ -1,0 +1,149 @@
+// One connection to a server, from the attempt to its end: the greeting, which reply belongs to
+// which command, which scripts the server has, the inbox and the watched keys. Sans-IO: what comes
+// in is told to the node that owns it. Used inside the client's monitor.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "net/link.h"
+#include "net/resp.h"
+#include "route/command.h"
+
+namespace belay {
+
+class Connection {
+ public:
+  // What a reply or a push of the server says to the node.
+  struct Heard {
+    enum class What : std::uint8_t {
+      kNothing,
+      kFailed,       // the connection is of no use: why()
+      kGreeted,      // with the server's time; older connections may be killed now
+      kKilled,       // or an error
+      kReply,        // to a command or a watch
+      kTime,         // that was asked for
+      kMessage,      // in the inbox
+      kInvalidated,  // watched keys, or all
+    };
+
+    What what = What::kNothing;
+    Reply reply{nullptr};  // of kKilled, kReply, kMessage and kInvalidated
+    Micros sent = kNever;  // when the command was that it answers; kNever: none
+    std::uint64_t id = 0;  // of that command or watch
+    ServerTime server_time = {};
+  };
+
+  // `calls`: so many calls of scripts were made on earlier ones. All that is given by reference
+  // outlives it.
+  Connection(const Config& config, const std::string& inbox, Link& link, Log& log,
+             std::uint32_t calls);
+
+  // Begins to connect; once the link is open, the greeting is sent.
+  void open() { link_.open(); }
+
+  void greet(Micros now);
+  // Ends the link and forgets what was not answered.
+  void end();
+
+  void send(const Command& command, Micros now);
+  void watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now);
+  // Unless that is on its way.
+  void ask_time(Micros now);
+  void kill(std::int64_t connection, Micros now);
+
+  // Cuts bytes into replies and pushes, each of which is to be heard. See ReplyReader::feed.
+  std::string read(std::string_view bytes, const std::function<bool(Reply)>& on_reply);
+
+  std::size_t take_passed_over() { return reader_.take_passed_over(); }
+
+  Heard hear(Reply reply, Micros now);
+
+  // By when the server must have answered something; kNever where nothing was asked.
+  [[nodiscard]] Micros deadline() const;
+
+  // All that was asked has been answered.
+  [[nodiscard]] bool idle() const { return in_flight_.empty(); }
+
+  [[nodiscard]] const Status& why() const { return why_; }
+
+  // The server has said that it is a replica, or has become one.
+  [[nodiscard]] bool met_replica() const { return met_replica_; }
+
+  // Keys can be watched.
+  [[nodiscard]] bool tracks() const { return tracking_; }
+
+  // CLIENT ID, 0 = not known.
+  [[nodiscard]] std::int64_t id() const { return id_; }
+
+  // Of the server, "" = not known.
+  [[nodiscard]] const std::string& run_id() const { return run_id_; }
+
+  // Of scripts, also on earlier connections.
+  [[nodiscard]] std::uint32_t calls() const { return calls_; }
+
+ private:
+  // Those of the greeting come before those of an open connection.
+  enum class Step : std::uint8_t {
+    kHello,
+    kId,
+    kSelect,
+    kSubscribe,
+    kTracking,
+    kInfo,
+    kMemory,
+    kTime,
+    kKill,
+    kCommand,
+    kClock,
+    kCaching,
+    kWatch
+  };
+
+  struct Sent {
+    Step step;
+    std::uint64_t id;  // of a command or a watch
+    Micros at;
+    const Script* script;
+    std::string mark;  // of a script's call, which its reply repeats
+  };
+
+  void write(Step step, const std::vector<std::string_view>& argv, Micros now,
+             std::uint64_t id = 0);
+  static bool can_answer(Step step, Reply reply);
+  Heard on_reply(Reply whole, Micros now);
+  Heard on_push(Reply push);
+  Heard on_greeting(Step step, Reply reply);
+  Heard on_command_reply(const Sent& sent, Reply reply);
+  Heard on_time(Heard::What what, Reply reply);
+  Heard fail(Status why);
+  Heard refuse();
+  Status check_server(Reply hello);
+  void warn_of_eviction(std::string_view info) const;
+  Status refusal(std::string_view during, std::string_view words) const;
+
+  const Config& config_;
+  const std::string& inbox_;
+  Link& link_;
+  Log& log_;
+  ReplyReader reader_;
+  std::deque<Sent> in_flight_;
+  Micros answered_at_ = 0;  // when the latest reply came
+  bool time_asked_ = false;
+  std::vector<const Script*> loaded_;
+  std::uint32_t calls_;
+  bool tracking_ = false;
+  bool met_replica_ = false;
+  std::int64_t id_ = 0;
+  std::string run_id_;
+  Status why_;
+  std::string bytes_;  // scratch
+};
+
+}  // namespace belay

@@ -1,0 +1,68 @@
+// Lock libraries of others in Go as sides of the benchmark, with what their own pages advise for one server. The first argument says
+// which: redsync, redislock or rueidislock.
+package main
+
+import (
+	"context"
+	"math"
+	"os"
+	"time"
+
+	"belay.invalid/bench/peer"
+	"github.com/bsm/redislock"
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+)
+
+const lease = 8 * time.Second // redsync's default
+
+// connect lets callers wait for a connection as long as they like: with 10 000 of them go-redis would refuse some.
+func connect(port string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, PoolTimeout: time.Hour})
+}
+
+type redsyncClient struct{ *redsync.Redsync }
+
+func (c redsyncClient) Lock(ctx context.Context, names ...string) (func() error, error) {
+	mutex := c.NewMutex(names[0], redsync.WithTries(math.MaxInt))
+	if err := mutex.LockContext(ctx); err != nil {
+		return nil, err
+	}
+	return func() error { _, err := mutex.Unlock(); return err }, nil
+}
+
+type redislockClient struct{ *redislock.Client }
+
+func (c redislockClient) Lock(ctx context.Context, names ...string) (func() error, error) {
+	lock, err := c.Obtain(ctx, names[0], lease, &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)})
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return lock.Release(context.Background()) }, nil
+}
+
+type rueidislockClient struct{ rueidislock.Locker }
+
+func (c rueidislockClient) Lock(ctx context.Context, names ...string) (func() error, error) {
+	_, cancel, err := c.WithContext(ctx, names[0])
+	return func() error { cancel(); return nil }, err
+}
+
+var libraries = map[string]func(port string) peer.Client{
+	"redsync":   func(port string) peer.Client { return redsyncClient{redsync.New(goredis.NewPool(connect(port)))} },
+	"redislock": func(port string) peer.Client { return redislockClient{redislock.New(connect(port))} },
+	"rueidislock": func(port string) peer.Client {
+		locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
+			ClientOption:   rueidis.ClientOption{InitAddress: []string{"127.0.0.1:" + port}},
+			KeyMajority:    1,
+			NoLoopTracking: true,
+		})
+		peer.Must(err)
+		return rueidislockClient{locker}
+	},
+}
+
+func main() { peer.Run(libraries[os.Args[1]], "pair", "shared16", "handoff", "waiters10000") }

@@ -1,0 +1,636 @@
+// A claim's course alone: asked for, queued, held, handed on, left, lost. The server's answers are
+// given as what they say.
+#include "engine/course.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "unit/parts.h"
+
+namespace belay {
+namespace {
+
+class CourseAlone : public EngineParts {
+ protected:
+  static AcquireRequest for_owner(std::int64_t owner, const std::string& group = "") {
+    AcquireRequest request;
+    request.name = "a";
+    request.owner = owner;
+    request.want.group = group;
+    request.notify = true;
+    return request;
+  }
+
+  void acquire(std::int64_t tag, AcquireRequest request = for_owner(0), Micros wait = kNever) {
+    request.primitive = &lock_;
+    course_.place(course_.add_acquire(tag, request, wait, now_), now_);
+  }
+
+  // How many scripts were called since the last time.
+  std::size_t calls() { return sent("EVAL").size(); }
+
+  [[nodiscard]] Claim& claim() const { return *ledger_.find_claim(Kind::kLock, "a"); }
+
+  // An acquire that is granted at once; its hold.
+  Hold& got(std::int64_t tag, const AcquireRequest& request = for_owner(0)) {
+    acquire(tag, request);
+    reply(granted(50));
+    calls();
+    return *ledger_.hold(events_.events.back().hold);
+  }
+
+  // Ends a hold as its release does; that of the submission `tag`.
+  void drop(std::int64_t hold, std::int64_t tag) {
+    const std::unique_ptr<Hold> taken = ledger_.take_hold(hold);
+    course_.drop_hold(*taken, &ledger_.add_pending(tag, PendingKind::kRelease, now_), now_);
+  }
+
+  [[nodiscard]] AcquireAnswer queued(Micros remaining, std::int64_t position = 0) const {
+    AcquireAnswer answer = told(AcquireCode::kQueued);
+    answer.ticket = 7;
+    answer.position = position;
+    answer.look_in = position == 0 ? remaining : kNever;
+    return answer;
+  }
+
+  [[nodiscard]] Message message(MessageKind kind) const {
+    Message message;
+    message.kind = kind;
+    message.epoch = ledger_.last_epoch;
+    message.server_time = server_time();
+    message.fence = 60;
+    message.last_fence = 68;
+    message.grant_lease = 300 * kMillisecond;
+    message.name = "a";
+    return message;
+  }
+
+  void hear(const Message& message) {
+    course_.on_message(claim(), node_, message, now_);
+    course_.reconcile(claim(), now_);
+  }
+
+  bool hear_stray(std::int64_t epoch) {
+    Message stray = message(MessageKind::kBroken);
+    stray.epoch = epoch;
+    return course_.on_stray(lock_, stray, now_);
+  }
+
+  void refuse(std::string_view words) {
+    const Flight flight = landed();
+    claim().asking.out = false;
+    course_.on_acquire_error(claim(), words, now_);
+    course_.reconcile(claim(), now_);
+  }
+
+  void refuse_leave(std::string_view words) {
+    const Flight flight = landed();
+    course_.on_left(claim(), flight.ref.epoch, std::nullopt, words, now_);
+    course_.reconcile(claim(), now_);
+  }
+
+  // The time has come that the claim's timer was set to.
+  void wait_for_timer() {
+    now_ = claim().timer.at;
+    course_.on_due(claim(), now_);
+    course_.reconcile(claim(), now_);
+  }
+
+  [[nodiscard]] const Event& last() const { return events_.events.back(); }
+};
+
+// ---- Asking
+
+TEST_F(CourseAlone, CountsALeaseFromWhenItWasAskedFor) {
+  acquire(1);
+  EXPECT_EQ(calls(), 1U);
+  now_ += 3 * kMillisecond;
+  reply(granted(50), 3 * kMillisecond);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(last().kind, BELAY_EVENT_ACQUIRED);
+  EXPECT_EQ(last().fence, 50);
+  const Micros lease = config_.watchdog_lease;
+  EXPECT_EQ(last().remaining, lease - lease_margin(lease) - 3 * kMillisecond);
+  EXPECT_EQ(claim().state, ClaimState::kHeld);
+}
+
+TEST_F(CourseAlone, LetsATryNeitherWaitNorAsk) {
+  got(1);
+  acquire(2, for_owner(0), 0);
+  EXPECT_EQ(last().tag, 2);
+  EXPECT_EQ(last().status.code, BELAY_BUSY);
+  EXPECT_EQ(calls(), 0U);
+}
+
+TEST_F(CourseAlone, EndsATryThatTheServerCallsBusyAndAsksForTheNext) {
+  acquire(1, for_owner(0), 0);
+  acquire(2);
+  calls();
+  reply(told(AcquireCode::kBusy));
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(last().tag, 1);
+  EXPECT_EQ(last().status.code, BELAY_BUSY);
+  EXPECT_EQ(calls(), 1U);
+  EXPECT_TRUE(ledger_.pending(2)->reached);
+}
+
+TEST_F(CourseAlone, AsksForAClockFirst) {
+  now_ += 31 * kSecond;
+  acquire(1);
+  EXPECT_EQ(calls(), 0U);
+  ASSERT_EQ(ledger_.claims_for_clock.size(), 1U);
+  EXPECT_TRUE(ledger_.claims_for_clock[0]->check_due);
+}
+
+TEST_F(CourseAlone, AsksAgainWhereItCameTooLateOrThereIsMoreToDo) {
+  acquire(1);
+  const std::int64_t epoch = claim().epoch;
+  reply(told(AcquireCode::kLate));
+  reply(told(AcquireCode::kMore));
+  EXPECT_EQ(calls(), 3U);
+  EXPECT_EQ(claim().epoch, epoch);
+}
+
+// Rule 7.
+TEST_F(CourseAlone, AsksUnderANewEpochWhereAnOldOneIsStale) {
+  acquire(1);
+  const std::int64_t epoch = claim().epoch;
+  reply(told(AcquireCode::kStale));
+  EXPECT_EQ(calls(), 2U);
+  EXPECT_GT(claim().epoch, epoch);
+  EXPECT_TRUE(claim().leaving.empty());
+}
+
+TEST_F(CourseAlone, TellsWhyThereIsNothingToAcquire) {
+  acquire(1);
+  reply(told(AcquireCode::kMissing));
+  EXPECT_EQ(last().status.code, BELAY_NOT_FOUND);
+  acquire(2);
+  AcquireAnswer other = told(AcquireCode::kLimit);
+  other.limit = 9;
+  reply(other);
+  EXPECT_EQ(last().status.code, BELAY_LIMIT_DIFFERS);
+  EXPECT_EQ(last().status.message, "the limit of 'a' is 9");
+  EXPECT_TRUE(ledger_.claims.empty());
+}
+
+TEST_F(CourseAlone, AsksAgainAfterAnErrorThatMayPass) {
+  acquire(1);
+  calls();
+  refuse("LOADING Redis is loading the dataset in memory");
+  EXPECT_EQ(calls(), 0U);
+  EXPECT_EQ(claim().timer.at, now_ + 50 * kMillisecond);
+  wait_for_timer();
+  EXPECT_EQ(calls(), 1U);
+  EXPECT_TRUE(events_.events.empty());
+}
+
+TEST_F(CourseAlone, EndsWithAnErrorThatStays) {
+  acquire(1);
+  calls();
+  const Flight flight = landed();
+  course_.on_acquire_error(claim(), "NOPERM no permissions to run the 'eval' command", now_);
+  course_.reconcile(claim(), now_);
+  EXPECT_EQ(last().status.code, BELAY_NOT_PERMITTED);
+  EXPECT_NE(last().status.message.find("refused to acquire 'a'"), std::string::npos);
+  EXPECT_EQ(calls(), 0U);  // nothing of it is there
+}
+
+TEST_F(CourseAlone, AsksUnderNewWantsOnlyAfterItHasLeft) {
+  acquire(1, for_owner(0, "r"), kSecond);
+  acquire(2);
+  calls();
+  outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED), now_);
+  const std::int64_t epoch = claim().epoch;
+  course_.reconcile(claim(), now_);
+  EXPECT_EQ(calls(), 2U);
+  EXPECT_NE(claim().epoch, epoch);
+  EXPECT_EQ(claim().leaving.size(), 1U);
+  EXPECT_EQ(claim().leaving[0].epoch, epoch);
+  EXPECT_FALSE(claim().shared());
+}
+
+// ---- Waiting
+
+// Rule 18.
+TEST_F(CourseAlone, LooksWhenTheLeaseEndsOnlyAsTheNextInLine) {
+  acquire(1);
+  reply(queued(kSecond));
+  EXPECT_EQ(claim().timer.at, now_ + kSecond + kLookAfter);
+  calls();
+  wait_for_timer();
+  EXPECT_EQ(calls(), 1U);
+  reply(queued(kSecond, 1));
+  EXPECT_GE(claim().timer.at, now_ + Timing::kFallbackPoll * 80 / 100);
+}
+
+TEST_F(CourseAlone, IsReachedOnceTheServerHasAnswered) {
+  acquire(1, for_owner(0), 9 * kSecond);
+  const Pending& waits = *ledger_.pending(1);
+  EXPECT_EQ(waits.timer.at, waits.reach_by);
+  EXPECT_EQ(course_.acquire_timeout(waits).code, BELAY_UNAVAILABLE);
+  EXPECT_GT(course_.acquire_timeout(waits).in_doubt_until, now_);
+  reply(queued(kSecond));
+  EXPECT_EQ(waits.timer.at, waits.wait_until);
+  EXPECT_EQ(course_.acquire_timeout(waits).code, BELAY_TIMEOUT);
+}
+
+// Rule 4.
+TEST_F(CourseAlone, BelievesAGrantByMessageWhileItIsFresh) {
+  acquire(1);
+  reply(queued(kSecond));
+  calls();
+  hear(message(MessageKind::kGrant));
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(last().fence, 60);
+  EXPECT_EQ(last().remaining, 300 * kMillisecond - lease_margin(300 * kMillisecond));
+  EXPECT_FALSE(claim().held.confirmed);
+  EXPECT_EQ(calls(), 0U);
+  EXPECT_EQ(ledger_.metrics.handoffs_by_message, 1);
+}
+
+TEST_F(CourseAlone, AsksAboutAGrantByMessageThatIsOld) {
+  acquire(1);
+  reply(queued(kSecond));
+  Message late = message(MessageKind::kGrant);
+  now_ += 270 * kMillisecond;
+  calls();
+  hear(late);
+  EXPECT_TRUE(events_.events.empty());
+  EXPECT_EQ(calls(), 1U);
+  reply(queued(kSecond));  // what the server says after it is what counts
+  late.server_time = server_time() + -1;
+  calls();
+  hear(late);
+  EXPECT_TRUE(events_.events.empty());
+  EXPECT_EQ(calls(), 1U);
+}
+
+TEST_F(CourseAlone, LooksWhenAMessageSaysSoButNotAfterItsPoll) {
+  acquire(1);
+  reply(queued(20 * kSecond));
+  const Micros poll_at = claim().asking.poll_at;
+  Message next = message(MessageKind::kNext);
+  next.look_in = 100 * kMillisecond;
+  hear(next);
+  EXPECT_EQ(claim().timer.at, now_ + 100 * kMillisecond + kLookAfter);
+  next.look_in = 60 * kSecond;
+  hear(next);
+  EXPECT_LE(claim().timer.at, poll_at);
+}
+
+// Rules 11 and 12.
+TEST_F(CourseAlone, GivesBackWhatIsNotWantedAnyMore) {
+  acquire(1);
+  const Flight ask = landed();
+  outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED), now_);
+  course_.reconcile(claim(), now_);
+  EXPECT_EQ(calls(), 2U);
+  reply(LeaveCode::kNotOurs);
+  Claim& again = ledger_.claim_of(lock_, "a");
+  course_.on_acquire_answer({&again, ask.ref.epoch, kSecond}, node_, granted(50), now_, now_);
+  EXPECT_EQ(calls(), 1U);
+  EXPECT_NE(again.leaving_of(ask.ref.epoch), nullptr);
+  EXPECT_EQ(events_.events.size(), 1U);
+}
+
+// ---- Holding
+
+TEST_F(CourseAlone, LetsAnOwnerReEnterUnderItsFence) {
+  got(1, for_owner(7));
+  acquire(2, for_owner(7));
+  EXPECT_EQ(last().tag, 2);
+  EXPECT_EQ(last().fence, 50);
+  EXPECT_EQ(calls(), 0U);
+  EXPECT_EQ(claim().holds.size(), 2U);
+}
+
+TEST_F(CourseAlone, RefusesAReaderWhoWantsToWrite) {
+  got(1, for_owner(7, "r"));
+  acquire(2, for_owner(7));
+  EXPECT_EQ(last().status.code, BELAY_WOULD_DEADLOCK);
+  EXPECT_TRUE(claim().waiting.empty());
+}
+
+TEST_F(CourseAlone, LetsReadersJoinWhileNobodyElseWaits) {
+  got(1, for_owner(0, "r"));
+  acquire(2, for_owner(0, "r"));
+  EXPECT_EQ(last().tag, 2);
+  EXPECT_EQ(last().fence, 50);
+  claim().held.others_wait = true;
+  acquire(3, for_owner(0, "r"));
+  EXPECT_EQ(last().tag, 2);
+  EXPECT_EQ(claim().waiting.size(), 1U);
+}
+
+TEST_F(CourseAlone, HandsOnToTheNextLocalOwnerUnderTheNextFence) {
+  const std::int64_t hold = got(1).id;
+  acquire(2);
+  drop(hold, 3);
+  EXPECT_EQ(calls(), 0U);
+  ASSERT_EQ(events_.events.size(), 3U);
+  EXPECT_EQ(events_.events[1].tag, 3);
+  EXPECT_EQ(events_.events[2].tag, 2);
+  EXPECT_EQ(events_.events[2].fence, 51);
+  EXPECT_EQ(ledger_.metrics.handoffs_local, 1);
+}
+
+// Rule 21.
+TEST_F(CourseAlone, WaitsForFencesWhereNoneIsReserved) {
+  const std::int64_t hold = got(1).id;
+  acquire(2);
+  claim().held.next_fence = claim().held.last_fence + 1;
+  drop(hold, 3);
+  EXPECT_EQ(last().tag, 3);
+  EXPECT_TRUE(watchdog_.due());
+  claim().renew_due = false;
+  claim().held.last_fence += 8;
+  course_.on_verdict(
+      {Verdict::Kind::kOurs, &claim(), claim().held.deadline, claim().held.vouched, "", 0, ""},
+      now_);
+  EXPECT_EQ(last().tag, 2);
+  EXPECT_EQ(last().fence, 59);
+}
+
+TEST_F(CourseAlone, LosesAFixedLeaseAtItsEnd) {
+  AcquireRequest request = for_owner(0);
+  request.lease = 5 * kSecond;
+  Hold& hold = got(1, request);
+  now_ = hold.ends_at;
+  course_.on_due(claim(), now_);
+  EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
+  EXPECT_EQ(last().status.reason, BELAY_REASON_LEASE_ENDED);
+  EXPECT_EQ(hold.loss.code, BELAY_LOST);
+  EXPECT_EQ(hold.claim, nullptr);
+  EXPECT_EQ(calls(), 1U);  // it is left
+}
+
+TEST_F(CourseAlone, LosesWhatNobodyVouchesForAtItsDeadline) {
+  got(1);
+  cut();
+  course_.on_cut(claim(), now_);
+  now_ = claim().held.deadline - 1;
+  course_.on_due(claim(), now_);
+  EXPECT_EQ(last().kind, BELAY_EVENT_AT_RISK);
+  now_ += 1;
+  course_.on_due(claim(), now_);
+  EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
+  EXPECT_EQ(last().status.reason, BELAY_REASON_NOT_RENEWED);
+  EXPECT_EQ(events_.events.size(), 3U);
+}
+
+TEST_F(CourseAlone, WarnsOnceALeaseHasLessThanAThirdLeft) {
+  got(1);
+  claim().held.renew_at = kNever;
+  const Micros third = claim().held.deadline - claim().held.vouched / 3;
+  now_ = third - 1;
+  course_.on_due(claim(), now_);
+  EXPECT_EQ(last().kind, BELAY_EVENT_ACQUIRED);
+  now_ = third;
+  course_.on_due(claim(), now_);
+  course_.on_due(claim(), now_);
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_EQ(last().kind, BELAY_EVENT_AT_RISK);
+}
+
+TEST_F(CourseAlone, StopsTheWatchdogAtTheMaxHold) {
+  AcquireRequest request = for_owner(0);
+  request.max_hold = kSecond;
+  const Hold& hold = got(1, request);
+  claim().held.renew_at = kNever;
+  wait_for_timer();
+  EXPECT_EQ(last().kind, BELAY_EVENT_AT_RISK);
+  EXPECT_EQ(last().status.reason, BELAY_REASON_MAX_HOLD);
+  EXPECT_LE(hold.ends_at, now_ + config_.watchdog_lease);
+}
+
+TEST_F(CourseAlone, TakesTheServersWordForALoss) {
+  Hold& hold = got(1);
+  ledger_.add_pending(2, PendingKind::kVerify, now_).hold = hold.id;
+  hold.asked = {2};
+  course_.on_verdict({Verdict::Kind::kLost, &claim(), 0, 0, "", BELAY_REASON_BROKEN, "broken"},
+                     now_);
+  ASSERT_EQ(events_.events.size(), 3U);
+  EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_LOST);
+  EXPECT_EQ(events_.events[1].status.reason, BELAY_REASON_BROKEN);
+  EXPECT_EQ(events_.events[2].kind, BELAY_EVENT_VERIFIED);
+  EXPECT_EQ(events_.events[2].status.code, BELAY_LOST);
+}
+
+TEST_F(CourseAlone, BecomesSharedByADowngrade) {
+  Hold& hold = got(1);
+  ledger_.add_pending(2, PendingKind::kDowngrade, now_).hold = hold.id;
+  hold.asked = {2};
+  claim().held.share_with = "r";
+  course_.on_verdict(
+      {Verdict::Kind::kOurs, &claim(), claim().held.deadline, claim().held.vouched, "r", 0, ""},
+      now_);
+  EXPECT_TRUE(claim().shared());
+  EXPECT_EQ(last().kind, BELAY_EVENT_DOWNGRADED);
+  EXPECT_TRUE(last().status.ok());
+}
+
+TEST_F(CourseAlone, AsksTheServerWhereAMessageSaysThatItWasBroken) {
+  got(1);
+  Message broken = message(MessageKind::kBroken);
+  broken.by = "an operator";
+  hear(broken);
+  EXPECT_TRUE(watchdog_.due());
+  EXPECT_EQ(claim().held.broken_by, "an operator");
+  EXPECT_EQ(events_.events.size(), 1U);
+}
+
+TEST_F(CourseAlone, LetsAnAbandonedHoldEndByItself) {
+  const Micros deadline = now_ + config_.watchdog_lease;
+  const std::int64_t id = got(1, for_owner(7)).id;
+  course_.abandon(ledger_.take_hold(id), now_);
+  const Hold& hold = *ledger_.abandoned.at(id);
+  EXPECT_LE(hold.ends_at, deadline);
+  acquire(2, for_owner(7));
+  EXPECT_EQ(events_.events.size(), 1U);  // nobody re-enters it
+  EXPECT_EQ(calls(), 0U);
+}
+
+// ---- Leaving
+
+// Rule 10.
+TEST_F(CourseAlone, CompletesAReleaseByTheServersAnswer) {
+  for (const auto& [code, status] :
+       {std::pair(LeaveCode::kOk, BELAY_OK), std::pair(LeaveCode::kNotOurs, BELAY_LOST)}) {
+    drop(got(1).id, 2);
+    EXPECT_EQ(calls(), 1U);
+    EXPECT_NE(last().kind, BELAY_EVENT_RELEASED);
+    reply(code);
+    EXPECT_EQ(last().kind, BELAY_EVENT_RELEASED);
+    EXPECT_EQ(last().status.code, status);
+    EXPECT_TRUE(ledger_.claims.empty());
+  }
+}
+
+TEST_F(CourseAlone, LeavesInFullWhereLessWillNotDo) {
+  drop(got(1).id, 2);
+  EXPECT_TRUE(claim().leaving[0].uncontended);
+  reply(LeaveCode::kContended);
+  EXPECT_FALSE(claim().leaving[0].uncontended);
+  EXPECT_EQ(calls(), 2U);
+  reply(LeaveCode::kMore);
+  EXPECT_EQ(calls(), 1U);
+  reply(LeaveCode::kNotOurs);
+  EXPECT_TRUE(ledger_.claims.empty());
+}
+
+// What did nothing does not hide a loss; an ask that went out in between may, and only that.
+TEST_F(CourseAlone, SaysThatTheServerDidNotHaveWhatItLeavesInFull) {
+  drop(got(1).id, 2);
+  reply(LeaveCode::kContended);
+  reply(LeaveCode::kNotOurs);
+  EXPECT_EQ(last().status.code, BELAY_LOST);
+
+  drop(got(1).id, 2);
+  Leaving lost_before;
+  lost_before.lost = true;
+  claim().leaving.push_back(lost_before);
+  calls();
+  acquire(3);
+  EXPECT_EQ(calls(), 0U);  // the loss comes first
+  reply(LeaveCode::kContended);
+  reply(LeaveCode::kNotOurs);
+  EXPECT_EQ(last().status.code, BELAY_LOST);
+}
+
+TEST_F(CourseAlone, DoesNotCallLostWhatItsOwnAskMayHaveFreed) {
+  drop(got(1).id, 2);
+  calls();
+  acquire(3);
+  EXPECT_EQ(calls(), 1U);
+  for (const LeaveCode code : {LeaveCode::kContended, LeaveCode::kNotOurs}) {
+    const LeaveAnswer answer{code, server_time(), 0};
+    course_.on_left(claim(), claim().leaving[0].epoch, answer, "", now_);
+  }
+  EXPECT_EQ(last().kind, BELAY_EVENT_RELEASED);
+  EXPECT_TRUE(last().status.ok());
+}
+
+// Rule 17.
+TEST_F(CourseAlone, LooksAfterWhatItHasHandedOn) {
+  drop(got(1).id, 2);
+  calls();
+  reply(LeaveCode::kOk, 200 * kMillisecond);
+  EXPECT_EQ(claim().timer.at, now_ + drifted(200 * kMillisecond) + kLookAfter);
+  Message settled = message(MessageKind::kSettled);
+  settled.epoch = claim().leaving[0].epoch;
+  EXPECT_TRUE(course_.on_stray(lock_, settled, now_));
+  EXPECT_TRUE(ledger_.claims.empty());
+  EXPECT_EQ(calls(), 0U);
+}
+
+TEST_F(CourseAlone, LeavesOthersToLookAfterItWhereItsClientEnds) {
+  got(1);
+  course_.begin_closing();
+  course_.close(claim(), now_);
+  EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
+  EXPECT_EQ(last().status.reason, BELAY_REASON_CLOSED);
+  EXPECT_TRUE(claim().leaving[0].parting);
+  reply(LeaveCode::kOk, 200 * kMillisecond);
+  EXPECT_TRUE(ledger_.claims.empty());
+}
+
+TEST_F(CourseAlone, LeavesAgainUntilTheRecordHasLapsed) {
+  drop(got(1).id, 2);
+  const Micros lapses = claim().leaving[0].expires_by;
+  refuse_leave("LOADING Redis is loading the dataset in memory");
+  EXPECT_EQ(claim().timer.at, now_ + 50 * kMillisecond);
+  EXPECT_EQ(events_.events.size(), 1U);
+  wait_for_timer();
+  refuse_leave("NOPERM this user has no permissions to run the 'eval' command");
+  EXPECT_EQ(last().kind, BELAY_EVENT_RELEASED);
+  EXPECT_EQ(last().status.code, BELAY_NOT_PERMITTED);
+  EXPECT_EQ(last().status.in_doubt_until, lapses);
+  EXPECT_EQ(claim().timer.at, now_ + kSecond);
+  now_ = lapses;
+  course_.send_leave(claim(), claim().leaving[0], now_);
+  const Flight flight = landed();
+  course_.on_left(claim(), flight.ref.epoch, std::nullopt, "NOPERM no", now_);
+  EXPECT_TRUE(claim().leaving.empty());
+}
+
+TEST_F(CourseAlone, IsInDoubtOfAReleaseUntilItsRecordHasLapsed) {
+  drop(got(1).id, 2);
+  const Micros lapses = claim().leaving[0].expires_by;
+  EXPECT_EQ(course_.release_timeout(*ledger_.pending(2)).in_doubt_until, lapses);
+  EXPECT_EQ(claim().leaving[0].tag, 0);
+}
+
+// ---- Messages about what is over
+
+TEST_F(CourseAlone, LeavesOnceWhatOnlyAMessageKnowsOf) {
+  drop(got(1).id, 2);
+  const std::int64_t over = claim().leaving[0].epoch;
+  reply(LeaveCode::kOk);
+  calls();
+  EXPECT_TRUE(hear_stray(over));
+  EXPECT_EQ(calls(), 1U);
+  EXPECT_TRUE(claim().leaving[0].stray);
+  const Flight flight = landed();
+  course_.on_left(claim(), over, std::nullopt, "LOADING", now_);
+  course_.reconcile(claim(), now_);
+  EXPECT_TRUE(ledger_.claims.empty());
+}
+
+TEST_F(CourseAlone, HeedsNoMessageThatWouldTakeWhatStands) {
+  got(1);
+  held("b");
+  EXPECT_FALSE(hear_stray(claim().epoch));
+  EXPECT_FALSE(hear_stray(ledger_.last_epoch));  // that of b
+  EXPECT_FALSE(hear_stray(ledger_.last_epoch + 1));
+  EXPECT_FALSE(hear_stray(0));
+  EXPECT_EQ(calls(), 0U);
+}
+
+TEST_F(CourseAlone, HeedsABoundedNumberOfStrayMessages) {
+  ledger_.last_epoch = 1000;
+  int heeded = 0;
+  for (std::int64_t epoch = 1; epoch <= 300; ++epoch) {
+    heeded += hear_stray(epoch) ? 1 : 0;
+  }
+  EXPECT_EQ(heeded, 256);
+  now_ += 5 * kSecond;
+  EXPECT_TRUE(hear_stray(301));
+}
+
+// ---- Connections
+
+TEST_F(CourseAlone, RepeatsItsLeavesOnANewConnection) {
+  drop(got(1).id, 2);
+  calls();
+  cut();
+  for (auto& [id, flight] : flights_.take_all_of(node_)) {
+    --flight.ref.claim->in_flight;
+  }
+  course_.on_cut(claim(), now_);
+  EXPECT_FALSE(claim().leaving[0].in_flight);
+  connect_again();
+  calls();
+  course_.leave_again(claim(), now_);
+  EXPECT_EQ(calls(), 1U);
+  reply(LeaveCode::kOk);
+  EXPECT_EQ(last().kind, BELAY_EVENT_RELEASED);
+}
+
+TEST_F(CourseAlone, TakesARenewalThatWasCutOffForOneThatTookPlace) {
+  got(1);
+  claim().held.renew_out = true;
+  claim().held.renewed_until = claim().held.lapses_at + kSecond;
+  course_.on_cut(claim(), now_);
+  EXPECT_FALSE(claim().held.renew_out);
+  EXPECT_EQ(claim().held.lapses_at, claim().held.renewed_until);
+}
+
+}  // namespace
+}  // namespace belay

@@ -1,0 +1,33 @@
+// A link that keeps what is sent. A test owns it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "net/link.h"
+#include "unit/marks.h"
+
+namespace belay {
+
+class FakeLink final : public Link {
+ public:
+  void open() override { ++opened; }
+
+  void send(std::string_view bytes) override {
+    sent.append(bytes);
+    marks.on_sent(bytes);
+  }
+
+  void close() override {
+    sent.clear();
+    marks.forget();
+  }
+
+  bool has_sent(const std::string& text) const { return sent.find(text) != std::string::npos; }
+
+  int opened = 0;
+  std::string sent;
+  Marks marks;
+};
+
+}  // namespace belay

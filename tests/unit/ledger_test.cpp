@@ -1,0 +1,187 @@
+// The ledger alone: what it finds, numbers and counts.
+#include "engine/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "dialect/queries.h"
+#include "unit/parts.h"
+
+namespace belay {
+namespace {
+
+class LedgerAlone : public EngineParts {
+ protected:
+  // Waits in the line of the name's claim.
+  Pending& waiting(std::int64_t tag, const std::string& name) {
+    Pending& pending = ledger_.add_pending(tag, PendingKind::kAcquire, now_);
+    pending.claim = &ledger_.claim_of(lock_, name);
+    pending.place = pending.claim->waiting.insert(pending.claim->waiting.end(), &pending);
+    pending.waits = true;
+    return pending;
+  }
+
+  // Of two names, of which the first is held.
+  Bundle& bundle(BundleStage stage) {
+    Hold& hold = *held("a").holds.front();
+    auto owned = std::make_unique<Bundle>();
+    Bundle& bundle = *owned;
+    bundle.id = ++last_hold_;
+    bundle.stage = stage;
+    bundle.parts = {{"a", Want(), 0, hold.id}, {"b", Want()}};
+    hold.bundle = bundle.id;
+    ledger_.bundles.emplace(bundle.id, std::move(owned));
+    return bundle;
+  }
+
+  const HeldPrimitive& semaphore_ = dialect_.semaphore;
+};
+
+TEST_F(LedgerAlone, HasOneClaimForTheOwnersOfAName) {
+  Claim& claim = ledger_.claim_for_acquire(lock_, "a");
+  EXPECT_EQ(&ledger_.claim_of(lock_, "a"), &claim);
+  EXPECT_EQ(ledger_.find_claim(Kind::kLock, "a"), &claim);
+  EXPECT_EQ(ledger_.find_claim(Kind::kLock, "b"), nullptr);
+  EXPECT_EQ(ledger_.find_claim(Kind::kLatch, "a"), nullptr);
+  EXPECT_EQ(ledger_.claims.at(claim.key).get(), &claim);
+  EXPECT_EQ(claim.resource.name, "a");
+  EXPECT_EQ(claim.timer.claim, &claim);
+}
+
+TEST_F(LedgerAlone, HasAClaimForEachAcquireOfASemaphore) {
+  Claim& first = ledger_.claim_for_acquire(semaphore_, "a");
+  Claim& second = ledger_.claim_for_acquire(semaphore_, "a");
+  EXPECT_NE(&first, &second);
+  EXPECT_EQ(ledger_.claims.size(), 2U);
+  EXPECT_EQ(ledger_.find_claim(Kind::kSemaphore, "a"), nullptr);
+}
+
+TEST_F(LedgerAlone, KnowsTheClaimThatAMessageIsAbout) {
+  Claim& claim = held("a");
+  Message message;
+  message.of = Kind::kLock;
+  message.name = "a";
+  message.epoch = claim.epoch;
+  EXPECT_EQ(ledger_.standing_claim(message), &claim);
+  message.epoch = claim.epoch + 1;
+  EXPECT_EQ(ledger_.standing_claim(message), nullptr);
+  message.epoch = claim.epoch;
+  message.name = "b";
+  EXPECT_EQ(ledger_.standing_claim(message), nullptr);
+  message.name = "a";
+  message.of = Kind::kSemaphore;
+  EXPECT_EQ(ledger_.standing_claim(message), nullptr);
+}
+
+TEST_F(LedgerAlone, CountsNoBlockingCallAndNoPartAsASubmission) {
+  Pending& first = ledger_.add_pending(1, PendingKind::kVerify, now_);
+  Pending& last = ledger_.add_pending(kMaxId, PendingKind::kVerify, now_);
+  Pending& blocking = ledger_.add_pending(kMaxId + 1, PendingKind::kVerify, now_);
+  Pending& part = ledger_.add_pending(-1, PendingKind::kVerify, now_);
+  EXPECT_EQ(ledger_.submissions, 2U);
+  ledger_.take_pending(blocking);
+  ledger_.take_pending(part);
+  EXPECT_EQ(ledger_.submissions, 2U);
+  ledger_.take_pending(first);
+  ledger_.take_pending(last);
+  EXPECT_EQ(ledger_.submissions, 0U);
+}
+
+TEST_F(LedgerAlone, GivesEachSubmissionItsTurnAndTheRequestTimeout) {
+  const Pending& first = ledger_.add_pending(7, PendingKind::kRelease, now_);
+  const Pending& second = ledger_.add_pending(3, PendingKind::kExtend, now_ + kSecond);
+  EXPECT_LT(first.order, second.order);
+  EXPECT_EQ(second.since, now_ + kSecond);
+  EXPECT_EQ(second.kind, PendingKind::kExtend);
+  EXPECT_EQ(second.reach_by, now_ + kSecond + config_.request_timeout);
+  EXPECT_EQ(ledger_.timers.first()->pending, &first);
+  EXPECT_EQ(ledger_.timers.next(), now_ + config_.request_timeout);
+}
+
+TEST_F(LedgerAlone, TakesASubmissionOutOfItsLineAndItsHold) {
+  Pending& pending = waiting(1, "a");
+  waiting(2, "a");
+  Hold& hold = *held("a").holds.front();
+  hold.asked = {2, 1};
+  pending.hold = hold.id;
+  const std::unique_ptr<Pending> taken = ledger_.take_pending(pending);
+  EXPECT_EQ(taken->tag, 1);
+  EXPECT_EQ(ledger_.pending(1), nullptr);
+  EXPECT_EQ(taken->timer.at, kNever);
+  EXPECT_EQ(ledger_.claim_of(lock_, "a").waiting.size(), 1U);
+  EXPECT_EQ(hold.asked, std::vector<std::int64_t>{2});
+}
+
+TEST_F(LedgerAlone, KnowsWhichServerASubmissionAsks) {
+  std::deque<Node> nodes;
+  Node& first = nodes.emplace_back(config_, me_.inbox(), 2, Links{&link_}, log_);
+  Node& second = nodes.emplace_back(config_, me_.inbox(), 3, Links{&link_}, log_);
+  Router router(on_two_servers(lock_.resource("a").slot), nodes);
+  Ledger ledger(config_, router, last_hold_);
+  Pending& pending = ledger.add_pending(1, PendingKind::kAcquire, now_);
+  pending.claim = &ledger.claim_of(lock_, "b");
+  EXPECT_EQ(&ledger.node_for(pending), &second);
+  auto hold = std::make_unique<Hold>();
+  hold->claim = &ledger.claim_of(lock_, "a");
+  pending.hold = 5;
+  pending.claim = nullptr;
+  ledger.holds.emplace(5, std::move(hold));
+  EXPECT_EQ(&ledger.node_for(pending), &first);
+  Pending& query = ledger.add_pending(2, PendingKind::kQuery, now_);
+  query.query = break_query(dialect_, "a", 0);
+  EXPECT_EQ(&ledger.node_for(query), &first);
+  query.query = break_query(dialect_, "b", 0);
+  EXPECT_EQ(&ledger.node_for(query), &second);
+}
+
+TEST_F(LedgerAlone, GivesAHoldAwayOnce) {
+  const std::int64_t id = held("a").holds.front()->id;
+  EXPECT_EQ(ledger_.known_hold(id), ledger_.hold(id));
+  EXPECT_EQ(ledger_.held(), 1U);
+  EXPECT_EQ(ledger_.take_hold(id)->id, id);
+  EXPECT_EQ(ledger_.take_hold(id), nullptr);
+  EXPECT_EQ(ledger_.hold(id), nullptr);
+  EXPECT_EQ(ledger_.held(), 0U);
+}
+
+TEST_F(LedgerAlone, HidesTheHoldsOfABundle) {
+  const Bundle& whole = bundle(BundleStage::kHeld);
+  const std::int64_t part = whole.parts[0].hold;
+  EXPECT_NE(ledger_.hold(part), nullptr);
+  EXPECT_EQ(ledger_.known_hold(part), nullptr);
+  EXPECT_EQ(ledger_.held_bundle(whole.id), &whole);
+  EXPECT_EQ(ledger_.held(), 1U);
+}
+
+TEST_F(LedgerAlone, CountsABundleOnceAllOfItIsHeld) {
+  const Bundle& whole = bundle(BundleStage::kTaking);
+  EXPECT_EQ(ledger_.bundle(whole.id), &whole);
+  EXPECT_EQ(ledger_.held_bundle(whole.id), nullptr);
+  EXPECT_EQ(ledger_.held(), 0U);
+}
+
+TEST_F(LedgerAlone, QueuesABundleOnceForItsNextStep) {
+  Bundle& whole = bundle(BundleStage::kTrying);
+  ledger_.want_step(whole);
+  ledger_.want_step(whole);
+  EXPECT_EQ(ledger_.bundles_due, std::vector<std::int64_t>{whole.id});
+  whole.due = false;
+  ledger_.want_step(whole);
+  EXPECT_EQ(ledger_.bundles_due.size(), 2U);
+}
+
+TEST_F(LedgerAlone, RemembersTheHighestFenceOfEachSlot) {
+  EXPECT_EQ(ledger_.highest_fence_of(1), 0);
+  ledger_.saw_fence(1, 50);
+  ledger_.saw_fence(1, 40);
+  ledger_.saw_fence(2, 10);
+  EXPECT_EQ(ledger_.highest_fence_of(1), 50);
+  EXPECT_EQ(ledger_.highest_fence_of(2), 10);
+}
+
+}  // namespace
+}  // namespace belay

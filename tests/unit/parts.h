@@ -1,0 +1,151 @@
+// The parts of an engine and one greeted node, but no engine: a test calls each part as the engine
+// would, and passes on what the node says.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/packing.h"
+#include "engine/barrier.h"
+#include "engine/bundles.h"
+#include "engine/course.h"
+#include "engine/operations.h"
+#include "unit/greeted.h"
+
+namespace belay {
+
+// The first server has the slot of one name, the second all other slots. Every slot is a group.
+inline Topology on_two_servers(std::uint16_t slot_of_first) {
+  return [slot_of_first](std::uint16_t slot) {
+    return Place{slot == slot_of_first ? 0U : 1U, slot};
+  };
+}
+
+class EngineParts : public GreetedNode, public NodeEvents {
+ protected:
+  EngineParts() { start(*this); }
+
+  [[nodiscard]] ServerTime server_time() const { return {now_ + 99 * kSecond}; }
+
+  // The commands since the last time that contain such a word.
+  std::vector<std::string> sent(std::string_view word = "") {
+    std::vector<std::string> found = std::exchange(link_.sent, {});
+    std::erase_if(found, [word](const std::string& command) {
+      return command.find(word) == std::string::npos;
+    });
+    return found;
+  }
+
+  void cut() { node_.on_link_closed(Status(BELAY_UNAVAILABLE, "cut"), now_); }
+
+  void connect_again() {
+    now_ += kSecond;
+    greet("6");
+    answer(":1\r\n");  // to CLIENT KILL
+  }
+
+  // A name that is held alone, by one hold of the watchdog's or of a fixed lease.
+  Claim& held(const std::string& name, Micros lease = 0) {
+    Claim& claim = ledger_.claim_of(lock_, name);
+    claim.state = ClaimState::kHeld;
+    claim.epoch = ++ledger_.last_epoch;
+    ledger_.epochs.emplace(claim.epoch, &claim);
+    claim.held.confirmed = true;
+    claim.held.fence = 50;
+    claim.held.last_fence = 58;
+    claim.held.next_fence = 51;
+    claim.held.vouched = lease > 0 ? lease : config_.watchdog_lease;
+    claim.held.deadline = now_ + claim.held.vouched - lease_margin(claim.held.vouched);
+    auto hold = std::make_unique<Hold>();
+    hold->id = ++last_hold_;
+    hold->claim = &claim;
+    hold->fence = claim.held.fence;
+    hold->since = now_;
+    hold->lease = lease;
+    hold->ends_at = lease > 0 ? claim.held.deadline : kNever;
+    hold->notify = true;
+    claim.holds.push_back(hold.get());
+    ledger_.holds.emplace(hold->id, std::move(hold));
+    return claim;
+  }
+
+  // Answers the latest command as the server would: an ask, or a leave.
+  void reply(const AcquireAnswer& told, Micros round_trip = 0) {
+    const Flight flight = landed();
+    Claim& claim = *flight.ref.claim;
+    if (claim.epoch == flight.ref.epoch) {
+      claim.asking.out = false;
+    }
+    course_.on_acquire_answer(flight.ref, node_, told, now_ - round_trip, now_);
+    course_.reconcile(claim, now_);
+  }
+
+  void reply(LeaveCode code, Micros handed = 0) {
+    const Flight flight = landed();
+    course_.on_left(*flight.ref.claim, flight.ref.epoch, LeaveAnswer{code, server_time(), handed},
+                    "", now_);
+    course_.reconcile(*flight.ref.claim, now_);
+  }
+
+  [[nodiscard]] AcquireAnswer told(AcquireCode code) const {
+    AcquireAnswer answer;
+    answer.code = code;
+    answer.server_time = server_time();
+    return answer;
+  }
+
+  [[nodiscard]] AcquireAnswer granted(std::int64_t fence) const {
+    AcquireAnswer answer = told(AcquireCode::kGranted);
+    answer.fence = fence;
+    answer.last_fence = fence + 8;
+    answer.permits = 1;
+    return answer;
+  }
+
+  // The latest command; one claim less waits for it.
+  Flight landed() {
+    std::optional<Flight> flight = flights_.take(flights_.sent());
+    EXPECT_TRUE(flight.has_value());
+    if (flight && flight->ref.claim != nullptr) {
+      --flight->ref.claim->in_flight;
+    }
+    return flight.value_or(Flight());
+  }
+
+  void on_node_up(Node& /*node*/, Micros /*now*/) override {}
+
+  void on_node_down(Node& /*node*/, Micros /*now*/) override {}
+
+  void on_node_refused(Node& /*node*/, Micros /*now*/) override {}
+
+  void on_node_reply(Node& /*node*/, std::uint64_t /*id*/, Reply /*reply*/, Micros /*sent*/,
+                     Micros /*now*/) override {}
+
+  void on_node_message(Node& /*node*/, std::string_view /*payload*/, Micros /*now*/) override {}
+
+  void on_node_flushed(Node& /*node*/, Micros /*now*/) override {}
+
+  void on_node_changed(Node& /*node*/, std::string_view /*key*/, Micros /*now*/) override {}
+
+  void on_node_clock(Node& /*node*/, Micros /*now*/) override {}
+
+  Timing timing_{config_, 2};
+  Ledger ledger_{config_, core_.router(), last_hold_};
+  Flights flights_;
+  Outcomes outcomes_{config_, ledger_, events_};
+  Watchdog watchdog_{dialect_, timing_, ledger_, flights_, outcomes_};
+  Course course_{timing_, ledger_, flights_, outcomes_, watchdog_, barrier_, bundles_};
+  Barrier barrier_{timing_, ledger_, outcomes_, course_, operations_};
+  Operations operations_{dialect_,  timing_,   ledger_, flights_,
+                         outcomes_, watchdog_, course_, barrier_};
+  Bundles bundles_{dialect_, timing_,   ledger_, flights_,   outcomes_,
+                   events_,  watchdog_, course_, operations_};
+};
+
+}  // namespace belay

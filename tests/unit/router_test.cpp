@@ -1,0 +1,228 @@
+// The router, and a core on two servers of a cluster: each answers for its own slots only, and
+// refuses what names keys of several. Fake links; what is asked in the right way is granted.
+#include "route/router.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <deque>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/packing.h"
+#include "core/core.h"
+#include "dialect/native.h"
+#include "route/slot.h"
+#include "scripts/scripts.h"
+#include "unit/parts.h"
+
+namespace belay {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(RouterAlone, FindsTheNodeAndTheGroupOfASlot) {
+  const Config config;
+  Log log(BELAY_LOG_NONE, [] {});
+  RecordingLink links[2];
+  std::deque<Node> nodes;
+  for (RecordingLink& link : links) {
+    nodes.emplace_back(config, "inbox", 1, Links{&link}, log);
+  }
+  Router router(
+      [](std::uint16_t slot) {
+        return Place{slot % 2U, static_cast<std::uint16_t>(slot / 2)};
+      },
+      nodes);
+  EXPECT_EQ(&router.node_of(6), &nodes[0]);
+  EXPECT_EQ(&router.node_of(7), &nodes[1]);
+  EXPECT_EQ(router.group_of(6), 3);
+  EXPECT_EQ(router.group_of(7), 3);
+  EXPECT_EQ(router.group_of(8), 4);
+}
+
+TEST(RouterAlone, HasEverySlotOnOneServerAndInOneGroup) {
+  for (const std::uint16_t slot : std::array<std::uint16_t, 3>{0, 1, kSlots - 1}) {
+    EXPECT_EQ(on_one_server(slot).server, 0U);
+    EXPECT_EQ(on_one_server(slot).group, 0);
+  }
+}
+
+std::string bulk(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+// The words of a command as it is sent.
+Words words_of(std::string_view sent) {
+  Words words;
+  for (std::size_t at = sent.find("\r\n") + 2; at < sent.size();) {
+    const std::size_t begin = sent.find("\r\n", at) + 2;
+    const std::size_t size = std::strtoul(&sent[at + 1], nullptr, 10);
+    words.emplace_back(sent.substr(begin, size));
+    at = begin + size + 2;
+  }
+  return words;
+}
+
+Words keys_of(const Words& command) {
+  if (command[0] == "EXISTS") {
+    return {command.begin() + 1, command.end()};
+  }
+  if (command[0] != "EVAL" && command[0] != "EVALSHA") {
+    return {};
+  }
+  return {command.begin() + 3, command.begin() + 3 + std::strtol(command[2].c_str(), nullptr, 10)};
+}
+
+bool calls(const Words& command, const Script& script) {
+  return command[1] == script.sha1 || command[1] == script.body;
+}
+
+class ACluster : public testing::Test {
+ protected:
+  static constexpr Micros kAhead = 100 * kSecond;
+
+  void connect() {
+    core_.start(now_);
+    core_.on_timer(now_);
+    for (RecordingLink& link : links_) {
+      core_.node(link).on_link_open(now_);
+      say(link, "%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:5\r\n");
+      say(link, ">3\r\n$9\r\nsubscribe\r\n" + bulk(dialect_.inbox()) + ":1\r\n");
+      say(link, "+OK\r\n" + bulk("run_id:r\r\n") + bulk(""));
+      say(link, "*2\r\n" + bulk(std::to_string((now_ + kAhead) / kSecond)) + bulk("0"));
+      link.sent.clear();
+    }
+  }
+
+  void say(RecordingLink& link, const std::string& bytes) {
+    core_.node(link).on_link_bytes(link.marks.marked(bytes), now_);
+  }
+
+  // Answers until nothing is asked any more.
+  void serve() {
+    for (bool asked = true; asked;) {
+      asked = false;
+      for (RecordingLink& link : links_) {
+        for (const std::string& sent : std::exchange(link.sent, {})) {
+          asked = true;
+          const Words command = words_of(sent);
+          names_.insert(command[0]);
+          say(link, reply_of(link, command));
+        }
+      }
+    }
+  }
+
+  std::string reply_of(const RecordingLink& link, const Words& command) {
+    const Words keys = keys_of(command);
+    std::set<std::uint16_t> slots;
+    for (const std::string& key : keys) {
+      slots.insert(slot_of(key));
+    }
+    if (slots.size() > 1) {
+      refusals_.push_back("CROSSSLOT");
+      return "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
+    }
+    if (!slots.empty() && on_first(*slots.begin()) != (&link == &links_[0])) {
+      refusals_.push_back("MOVED");
+      return "-MOVED " + std::to_string(*slots.begin()) + " 127.0.0.1:7000\r\n";
+    }
+    if (command[0] == "EXISTS") {
+      return ":" + std::to_string(keys.size()) + "\r\n";
+    }
+    return slots.empty() ? "+OK\r\n" : bulk(answer_of(command, keys.size()));
+  }
+
+  std::string answer_of(const Words& command, std::size_t keys) {
+    Packer packed;
+    const ServerTime time{now_ + kAhead};
+    if (calls(command, scripts::kRelease) || calls(command, scripts::kLeave)) {
+      const std::size_t names = calls(command, scripts::kRelease) ? keys : keys / 5;
+      for (std::size_t i = 0; i < names; ++i) {
+        packed.u8(1).time(time).number(0);
+      }
+    } else if (calls(command, scripts::kRenew)) {
+      packed.time(time);
+      for (std::size_t i = 0; i < keys / 5; ++i) {
+        packed.u8(1).number(0).u8(0);
+      }
+    } else {
+      const bool takes = calls(command, scripts::kTake);
+      const bool many = takes || calls(command, scripts::kMany);
+      packed.u8(1).time(time);
+      for (std::size_t i = 0; i < (many ? keys / (takes ? 3 : 5) : 1); ++i) {
+        packed.number(fence_).number(fence_ + 8).u8(0);
+        fence_ += 10;
+      }
+      if (!many) {
+        packed.number(1);  // permit
+      }
+    }
+    return packed.take();
+  }
+
+  // Several names, or one.
+  void acquire(std::int64_t tag, const Words& names) {
+    AcquireRequest request;
+    request.primitive = &dialect_.lock;
+    request.name = names.front();
+    for (const std::string& name : names) {
+      request.names.emplace_back(name, Want());
+    }
+    ASSERT_TRUE(core_.engine().acquire(tag, request, kNever, now_).ok());
+    serve();
+  }
+
+  [[nodiscard]] bool on_first(std::uint16_t slot) const { return slot == slot_of_a_; }
+
+  Micros now_ = kSecond;
+  Config config_;
+  const NativeDialect dialect_{{"ABCDEFGHIJKLMNOPQRSTUV", "belay:", "1 host label", "my secret"},
+                               config_.request_timeout};
+  RecordedEvents events_;
+  Log log_{BELAY_LOG_NONE, [] {}};
+  RecordingLink links_[2];
+  std::atomic<std::int64_t> last_hold_{0};
+  Random random_{1};
+  const std::uint16_t slot_of_a_ = dialect_.resource("a").slot;
+  Core core_{
+      config_,    dialect_, on_two_servers(slot_of_a_), {{&links_[0]}, {&links_[1]}}, log_, events_,
+      last_hold_, random_};
+  std::int64_t fence_ = 50;
+  std::vector<std::string> refusals_;
+  std::set<std::string> names_;  // of commands
+};
+
+// Acquired one by one and together, renewed, watched, released: each slot is asked apart, and where
+// it is.
+TEST_F(ACluster, IsAskedAboutOneSlotAtATime) {
+  connect();
+  acquire(1, {"a"});
+  acquire(2, {"b"});
+  acquire(3, {"{a}2", "{b}2", "{b}3", "c"});
+  ASSERT_EQ(events_.events.size(), 3U);
+  now_ += config_.watchdog_lease / 3;
+  core_.on_timer(now_);
+  serve();
+  for (std::int64_t tag = 1; tag <= 3; ++tag) {
+    const std::int64_t hold = events_.events.at(static_cast<std::size_t>(tag - 1)).hold;
+    ASSERT_TRUE(core_.engine().release(10 + tag, hold, now_).ok());
+    serve();
+  }
+  EXPECT_EQ(refusals_, std::vector<std::string>());
+  ASSERT_EQ(events_.events.size(), 6U);
+  EXPECT_TRUE(std::all_of(events_.events.begin(), events_.events.end(),
+                          [](const Event& event) { return event.status.ok(); }));
+  EXPECT_TRUE(core_.engine().idle());
+  EXPECT_TRUE(names_.contains("EXISTS"));
+}
+
+}  // namespace
+}  // namespace belay

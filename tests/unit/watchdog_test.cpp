@@ -1,0 +1,144 @@
+// The watchdog alone, with claims made by hand.
+#include "engine/watchdog.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unit/parts.h"
+
+namespace belay {
+namespace {
+
+class Renewals : public EngineParts {
+ protected:
+  // How many were sent since the last time, each of any number of claims.
+  std::size_t renewals() { return sent("EVAL").size(); }
+
+  // To a renewal of one claim: 1 it is ours, 2 it is not, 3 its record cannot be read.
+  const Verdict& answer_renewal(std::uint8_t code) {
+    answer(bulk(Packer().time(server_time()).u8(code).number(66).u8(0).take()));
+    return verdicts_.at(0);
+  }
+
+  void on_node_reply(Node& /*node*/, std::uint64_t id, Reply reply, Micros sent,
+                     Micros now) override {
+    const std::optional<Flight> flight = flights_.take(id);
+    ASSERT_TRUE(flight.has_value());
+    verdicts_ = watchdog_.on_reply(*flight, reply, sent, now);
+  }
+
+  std::vector<Verdict> verdicts_;
+};
+
+TEST_F(Renewals, AreDueAtAThirdOfTheLease) {
+  Claim& claim = held("a");
+  watchdog_.plan(claim, now_);
+  EXPECT_LE(claim.held.renew_at, now_ + config_.watchdog_lease / 3);
+  EXPECT_GT(claim.held.renew_at, now_ + config_.watchdog_lease / 4);
+  EXPECT_FALSE(watchdog_.due());
+}
+
+TEST_F(Renewals, AreNotNeededByAFixedLease) {
+  Claim& claim = held("a", 5 * kSecond);
+  claim.held.look_at = kNever;
+  watchdog_.plan(claim, now_);
+  EXPECT_EQ(claim.held.renew_at, kNever);
+}
+
+TEST_F(Renewals, OfClaimsOfOneNodeGoOutTogether) {
+  for (int i = 0; i < 70; ++i) {
+    watchdog_.want(held("name" + std::to_string(i)));
+  }
+  EXPECT_EQ(watchdog_.flush(now_).size(), 70U);
+  EXPECT_EQ(renewals(), 2U);  // 64 at most in one
+  EXPECT_FALSE(watchdog_.due());
+}
+
+TEST_F(Renewals, AreAskedForOnceUntilAnswered) {
+  Claim& claim = held("a");
+  watchdog_.want(claim);
+  watchdog_.want(claim);
+  watchdog_.flush(now_);
+  watchdog_.want(claim);
+  watchdog_.flush(now_);
+  EXPECT_EQ(renewals(), 1U);
+  EXPECT_EQ(claim.in_flight, 1);
+}
+
+TEST_F(Renewals, ThatAreAnsweredMoveTheDeadline) {
+  Claim& claim = held("a");
+  watchdog_.want(claim);
+  watchdog_.flush(now_);
+  const Micros sent = now_;
+  now_ += 3 * kMillisecond;
+  const Verdict& verdict = answer_renewal(1);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kOurs);
+  EXPECT_EQ(verdict.deadline, sent + config_.watchdog_lease - lease_margin(config_.watchdog_lease));
+  EXPECT_EQ(claim.held.last_fence, 66);
+  EXPECT_FALSE(claim.held.renew_out);
+  EXPECT_EQ(claim.in_flight, 0);
+}
+
+TEST_F(Renewals, OfWhatTheServerDoesNotKnowSayThatItIsLost) {
+  watchdog_.want(held("a"));
+  watchdog_.flush(now_);
+  const Verdict& verdict = answer_renewal(2);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kLost);
+  EXPECT_EQ(verdict.reason, BELAY_REASON_GONE);
+}
+
+TEST_F(Renewals, OfWhatWasBrokenSayByWhom) {
+  Claim& claim = held("a");
+  claim.held.broken_by = "an operator";
+  watchdog_.want(claim);
+  watchdog_.flush(now_);
+  const Verdict& verdict = answer_renewal(2);
+  EXPECT_EQ(verdict.reason, BELAY_REASON_BROKEN);
+  EXPECT_NE(verdict.why.find("an operator"), std::string::npos);
+}
+
+TEST_F(Renewals, ThatAreRefusedAreAskedForAgain) {
+  Claim& claim = held("a");
+  watchdog_.want(claim);
+  watchdog_.flush(now_);
+  answer("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+  EXPECT_EQ(verdicts_.at(0).kind, Verdict::Kind::kNothing);
+  EXPECT_GT(claim.held.renew_at, now_);
+  EXPECT_FALSE(claim.refusal.ok());
+}
+
+// It is the next epoch that stands by now.
+TEST_F(Renewals, OfAnEpochThatIsOverSayNothing) {
+  Claim& claim = held("a");
+  watchdog_.want(claim);
+  watchdog_.flush(now_);
+  claim.epoch = ++ledger_.last_epoch;
+  EXPECT_EQ(answer_renewal(2).kind, Verdict::Kind::kNothing);
+}
+
+TEST_F(Renewals, TakeBackThatAHoldIsAtRisk) {
+  Claim& claim = held("a");
+  claim.holds.front()->at_risk = true;
+  watchdog_.vouch(claim, claim.held.deadline + kSecond, config_.watchdog_lease, now_);
+  EXPECT_FALSE(claim.holds.front()->at_risk);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].kind, BELAY_EVENT_RECOVERED);
+}
+
+// A record that several share changes whenever one of them comes or goes.
+TEST_F(Renewals, WatchOnlyWhatIsHeldAlone) {
+  Claim& alone = held("a");
+  Claim& shared = held("b");
+  shared.want.group = "readers";
+  watchdog_.watch({&alone, &shared}, now_);
+  ASSERT_EQ(link_.sent.size(), 2U);  // CLIENT CACHING YES, EXISTS
+  EXPECT_NE(link_.sent[1].find("{a}"), std::string::npos);
+  EXPECT_EQ(link_.sent[1].find("{b}"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace belay
