@@ -1,0 +1,182 @@
+-- Belay from Lua, as a side of the benchmark, as tests/bench/peer.h asks for one: peer.lua PORT WORKLOAD. One thread has one blocking
+-- call at a time; what waits together waits in coroutines of cqueues.
+local belay = require "belay"
+local condition = require "cqueues.condition"
+local cqueues = require "cqueues"
+local scheduler = require "belay.cqueues"
+
+local THREADS, WAITERS, NAMES = 16, 10000, 16
+local WARM_UP = 1
+local HELD = 0.001 -- how long who takes turns holds the lock
+local GATHER = 0.5 -- until then all waiters stand in line
+
+local port, wanted = arg[1], arg[2]
+local now = cqueues.monotime
+local own = string.format(":%d:", math.random(2 ^ 30) + os.time())
+
+local function connect(options)
+  return assert(belay.connect("redis://127.0.0.1:" .. port, options))
+end
+
+-- Runs coroutines until all have ended.
+local function together(steps)
+  local queue = cqueues.new()
+  for _, step in ipairs(steps) do
+    queue:wrap(step)
+  end
+  assert(queue:loop())
+end
+
+-- Each workload works for so many seconds, at least for one step, and returns how long it has worked and what each of its steps took.
+local workloads = {}
+
+local function alone(locks)
+  return function(seconds)
+    local took = {}
+    local began = now()
+    local before = began
+    while before - began < seconds do
+      local hold = assert(locks():acquire())
+      assert(hold:release())
+      local after = now()
+      took[#took + 1] = after - before
+      before = after
+    end
+    return before - began, took
+  end
+end
+
+-- Names that nobody has used before.
+local count = 0
+local function fresh()
+  count = count + 1
+  return "pair" .. own .. count
+end
+
+function workloads.pair()
+  local client = connect()
+  return alone(function()
+    return client:lock(fresh())
+  end)
+end
+
+function workloads.names16()
+  local client = connect()
+  return alone(function()
+    local names = {}
+    for i = 1, NAMES do
+      names[i] = fresh()
+    end
+    return client:lock(names)
+  end)
+end
+
+-- Coroutines of one client take turns on one name.
+function workloads.shared16()
+  local lock = connect({ scheduler = scheduler }):lock("shared" .. own)
+  local work = alone(function()
+    return lock
+  end)
+  return function(seconds)
+    local all, steps = {}, {}
+    for i = 1, THREADS do
+      steps[i] = function()
+        local _, took = work(seconds)
+        for _, each in ipairs(took) do
+          all[#all + 1] = each
+        end
+      end
+    end
+    local began = now()
+    together(steps)
+    return now() - began, all
+  end
+end
+
+-- Two clients take turns: who has released asks again when the other has the lock.
+function workloads.handoff()
+  local locks = {}
+  for i = 1, 2 do
+    locks[i] = connect({ scheduler = scheduler }):lock("handoff" .. own)
+  end
+  return function(seconds)
+    local took, steps, turn, next_turn = {}, {}, 0, condition.new()
+    local began = now()
+    local released = 0
+    local function begin_turn()
+      turn = turn + 1
+      next_turn:signal()
+      return turn
+    end
+    for i, lock in ipairs(locks) do
+      steps[i] = function()
+        local asked = now()
+        while asked - began < seconds do
+          local hold = assert(lock:acquire())
+          if released > asked then -- else it found the lock free: that is no handoff
+            took[#took + 1] = now() - released
+          end
+          local mine = begin_turn()
+          cqueues.sleep(HELD)
+          released = now()
+          assert(hold:release())
+          while turn == mine do
+            next_turn:wait()
+          end
+          asked = now()
+        end
+        begin_turn() -- nobody waits for who has gone
+      end
+    end
+    together(steps)
+    return now() - began, took
+  end
+end
+
+-- Very many wait on one name that is held. A step is how long after its release one of them has it.
+function workloads.waiters10000()
+  local lock = connect({ scheduler = scheduler }):lock("waiters" .. own)
+  return function(seconds)
+    local took, began = {}, nil
+    local first = assert(lock:acquire())
+    local steps = { function()
+      cqueues.sleep(GATHER)
+      began = now()
+      assert(first:release())
+    end }
+    for i = 1, WAITERS do
+      steps[i + 1] = function()
+        local hold = lock:acquire({ wait = GATHER + seconds })
+        if hold then
+          took[#took + 1] = now() - began
+          assert(hold:release())
+        end
+      end
+    end
+    together(steps)
+    return now() - began, took
+  end
+end
+
+local function tell(worked, took)
+  local line = { string.format("%.0f", worked * 1e6) }
+  for i, each in ipairs(took) do
+    line[i + 1] = string.format("%.1f", each * 1e6)
+  end
+  io.write(table.concat(line, " "), "\n")
+  io.flush()
+end
+
+local work = workloads[wanted] and workloads[wanted]()
+if not work then
+  print "none"
+  os.exit(0)
+end
+if wanted ~= "waiters10000" then -- which runs once before it counts
+  work(WARM_UP)
+end
+io.write "ready\n"
+io.flush()
+for line in io.lines() do
+  tell(work(tonumber(line) / 1000))
+end

@@ -1,0 +1,276 @@
+package belay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"belay.invalid/belay"
+)
+
+// The examples share a client, as the parts of a program do. The server is that of the variable BELAY_URL.
+var client *belay.Client
+
+func init() {
+	var err error
+	if client, err = belay.Open(""); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func charge(ctx context.Context, order string, fence int64) error {
+	fmt.Println("charging", order, "under a fence:", fence > 0)
+	return ctx.Err()
+}
+
+func Example() {
+	client, err := belay.Open("", belay.WithLabel("billing")) // the server: BELAY_URL, else localhost
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	pay := func(ctx context.Context, order string) error {
+		hold, err := client.Mutex(order).Lock(ctx)
+		if err != nil {
+			return err
+		}
+		// The context ends when the lock is lost. The database refuses older fences.
+		if err := charge(hold.Context(ctx), order, hold.Fence()); err != nil {
+			hold.Unlock()
+			return err
+		}
+		return hold.Unlock() // ErrLost: another process may have charged, too
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	fmt.Println(pay(ctx, "orders:42"))
+	// Output:
+	// charging orders:42 under a fence: true
+	// <nil>
+}
+
+func ExampleMutex_TryLock() {
+	report := func() {
+		hold, ok, err := client.Mutex("nightly-report").TryLock(context.Background())
+		switch {
+		case err != nil:
+			fmt.Println("nobody knows:", err)
+		case !ok:
+			fmt.Println("somebody else is on it")
+		default:
+			defer hold.Unlock()
+			fmt.Println("reporting")
+		}
+	}
+	report()
+	hold, _ := client.Mutex("nightly-report").Lock(context.Background())
+	report()
+	hold.Unlock()
+	// Output:
+	// reporting
+	// somebody else is on it
+}
+
+func ExampleMutex_Lock_errors() {
+	mutex := client.Mutex("orders:43", belay.Wait(20*time.Millisecond))
+	first, _ := mutex.Lock(context.Background())
+	defer first.Unlock()
+	_, err := mutex.Lock(context.Background())
+	var failure *belay.Error
+	switch {
+	case errors.Is(err, belay.ErrTimeout):
+		fmt.Println("others held it all the time")
+	case errors.Is(err, belay.ErrUnavailable):
+		fmt.Println("the server did not answer")
+	case errors.As(err, &failure):
+		fmt.Println(failure, failure.Status.Class())
+	}
+	// Output: others held it all the time
+}
+
+func ExampleHold_Context() {
+	hold, _ := client.Mutex("orders:44", belay.Lease(100*time.Millisecond)).Lock(context.Background())
+	ctx := hold.Context(context.Background())
+	<-ctx.Done() // here: work that takes too long for the lease
+	var lost *belay.Error
+	if errors.As(context.Cause(ctx), &lost) {
+		fmt.Println(lost.Reason)
+	}
+	fmt.Println(errors.Is(hold.Unlock(), belay.ErrLost))
+	// Output:
+	// LEASE_ENDED
+	// true
+}
+
+func ExampleHold_OnChange() {
+	hold, _ := client.Mutex("leader-elsewhere").Lock(context.Background())
+	lost := make(chan belay.Reason, 1)
+	hold.OnChange(func(change belay.Change) {
+		if change.State == belay.Lost {
+			lost <- change.Reason
+		}
+	})
+	client.Break(context.Background(), "leader-elsewhere", 0)
+	fmt.Println(<-lost)
+	hold.Unlock()
+	// Output: BROKEN
+}
+
+func ExampleClient_Multi() {
+	hold, err := client.Multi("account:7", "account:9").Lock(context.Background()) // both, or neither
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer hold.Unlock()
+	fmt.Println(len(hold.Fences()), "fences")
+	// Output: 2 fences
+}
+
+func ExampleOwner() {
+	mutex := client.Mutex("account:8", belay.Owner(7)) // 7: a task of yours
+	outer, _ := mutex.Lock(context.Background())
+	inner, _ := mutex.Lock(context.Background())
+	inner.Unlock()
+	fmt.Println(outer.State())
+	outer.Unlock()
+	// Output: HELD
+}
+
+func ExampleRWMutex() {
+	config := client.RWMutex("config")
+	one, _ := config.RLock(context.Background())
+	two, _ := config.RLock(context.Background())
+	_, ok, _ := config.TryLock(context.Background())
+	fmt.Println("a writer beside two readers:", ok)
+	one.Unlock()
+	two.Unlock()
+
+	writer, _ := config.Lock(context.Background())
+	writer.Downgrade(context.Background())
+	_, ok, _ = config.TryRLock(context.Background())
+	fmt.Println("a reader beside a downgraded writer:", ok)
+	// Output:
+	// a writer beside two readers: false
+	// a reader beside a downgraded writer: true
+}
+
+func ExampleSemaphore() {
+	gpu := client.Semaphore("gpu", 8)
+	two, err := gpu.Acquire(context.Background(), 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer two.Unlock()
+	available, limit, _ := gpu.Available(context.Background())
+	fmt.Println(available, "of", limit)
+	// Output: 6 of 8
+}
+
+func ExampleLatch() {
+	ctx := context.Background()
+	start := client.Latch("start")
+	generation, err := start.Set(ctx, 3, time.Hour)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for party := 0; party < 3; party++ {
+		go start.CountDown(ctx, 1)
+	}
+	opened, err := start.Wait(ctx, generation)
+	fmt.Println(opened == generation, err)
+	// Output: true <nil>
+}
+
+func ExampleClient_FencedWrite() {
+	ctx := context.Background()
+	mutex := client.Mutex("order:45")
+	late, _ := mutex.Lock(ctx)
+	late.Unlock() // here: its process was stopped, and the lease ended
+	hold, _ := mutex.Lock(ctx)
+	defer hold.Unlock()
+	reply, err := client.FencedWrite(ctx, "order:45:state", hold.Fence(), "SET", "paid", "EX", "60")
+	fmt.Println(reply, err)
+	_, err = client.FencedWrite(ctx, "order:45:state", late.Fence(), "SET", "new")
+	fmt.Println(errors.Is(err, belay.ErrStaleFence))
+	// Output:
+	// OK <nil>
+	// true
+}
+
+func ExampleClient_Inspect() {
+	ctx := context.Background()
+	hold, _ := client.Mutex("orders:46").Lock(ctx)
+	defer hold.Unlock()
+	found, err := client.Inspect(ctx, "orders:46")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, holder := range found.Holders {
+		fmt.Println("held by this process:", holder.PID == os.Getpid(), "of this client:", holder.Client == client.ID())
+	}
+	fmt.Println(len(found.Waiters), "waiters")
+	// Output:
+	// held by this process: true of this client: true
+	// 0 waiters
+}
+
+func ExampleClient_Break() {
+	ctx := context.Background()
+	hold, _ := client.Mutex("orders:47").Lock(ctx)
+	names, total, _ := client.List(ctx, "orders:47*", 10)
+	fmt.Println(names, total)
+	losers, _ := client.Break(ctx, "orders:47", hold.Fence())
+	fmt.Println(len(losers), "lost it")
+	// Output:
+	// [orders:47] 1
+	// 1 lost it
+}
+
+func ExampleWithLogger() {
+	logger := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	client, err := belay.Open("", belay.WithLogger(logger)) // warnings and errors
+	if err != nil {
+		log.Fatal(err)
+	}
+	client.Close()
+	// Output:
+}
+
+func ExampleOptions() {
+	for _, option := range belay.Options() {
+		if option.Unit == "ms" {
+			fmt.Println(option.Name, option.Default, option.Range)
+		}
+	}
+	// Output:
+	// watchdog_lease_ms 30000 100..86400000
+	// request_timeout_ms 5000 10..3600000
+	// max_hold_ms 0 0, 100..2592000000
+}
+
+func ExampleMutex_Locker() {
+	var locker sync.Locker = client.Mutex("legacy", belay.Wait(time.Minute)).Locker(context.Background())
+	locker.Lock()
+	fmt.Println("alone")
+	locker.Unlock() // panics if the lock was lost
+	// Output: alone
+}
+
+func ExampleClient_Metrics() {
+	client, _ := belay.Open("")
+	defer client.Close()
+	hold, _ := client.Mutex("metered").Lock(context.Background())
+	hold.Unlock()
+	metrics, err := client.Metrics()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(metrics.Grants, metrics.Releases, metrics.Wait.Count, metrics.Holds)
+	// Output: 1 1 1 0
+}

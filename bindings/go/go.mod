@@ -1,0 +1,3 @@
+module belay.invalid/belay
+
+go 1.22

@@ -1,0 +1,6 @@
+//go:build !belay_static
+
+package native
+
+// #cgo pkg-config: belay
+import "C"

@@ -1,0 +1,136 @@
+package belay
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"time"
+
+	"belay.invalid/belay/internal/native"
+)
+
+// lock is one way of acquiring: what all primitives have in common.
+type lock struct {
+	client    *Client
+	primitive Primitive
+	settings
+}
+
+func (c *Client) lock(primitive Primitive, options ...LockOption) *lock {
+	l := &lock{client: c, primitive: primitive, settings: settings{wait: -1}}
+	for _, option := range options {
+		if option != nil {
+			option(&l.settings)
+		}
+	}
+	return l
+}
+
+func (l *lock) acquire(ctx context.Context, more ...func(request uintptr)) (*Hold, error) {
+	e, err := l.submit(ctx, l.wait, more...)
+	if err != nil {
+		return nil, err
+	}
+	return l.hold(ctx, e)
+}
+
+// try does not wait for others.
+func (l *lock) try(ctx context.Context, more ...func(request uintptr)) (*Hold, bool, error) {
+	e, err := l.submit(ctx, 0, more...)
+	if busy(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	hold, err := l.hold(ctx, e)
+	return hold, err == nil, err
+}
+
+// busy says that a try did not get what it asked for.
+func busy(err error) bool { return errors.Is(err, ErrBusy) }
+
+// submit waits so long at most, and no longer than the context lives.
+func (l *lock) submit(ctx context.Context, wait int64, more ...func(request uintptr)) (*event, error) {
+	return l.client.run(ctx, func(handle uintptr, tag int64, patienceMs int64, e *event) bool {
+		request := native.BelayRequestNew(int(l.primitive))
+		defer native.BelayRequestFree(request)
+		for _, set := range append(l.set[:len(l.set):len(l.set)], more...) {
+			set(request)
+		}
+		if deadline, ok := ctx.Deadline(); ok && wait != 0 {
+			left := max(1, milliseconds(time.Until(deadline)))
+			if wait == -1 || left < wait {
+				wait = left
+			}
+		}
+		return native.AcquireRow(handle, tag, request, l.owner, wait, patienceMs, e[:]) != 0
+	})
+}
+
+// hold makes a hold of a grant, unless nobody waits for it any more.
+func (l *lock) hold(ctx context.Context, e *event) (*Hold, error) {
+	id := e[native.FieldHold]
+	if ctx.Err() != nil {
+		l.client.with(func(handle uintptr) { native.BelayReleaseNowait(handle, id) })
+		l.client.holds.remove(id)
+		return nil, interrupted(ctx, 0, "")
+	}
+	h := &Hold{
+		client:  l.client,
+		id:      id,
+		name:    strings.Join(l.names, "' and '"),
+		fences:  []int64{e[native.FieldFence]},
+		permits: e[native.FieldPermits],
+	}
+	for i := 1; i < len(l.names); i++ {
+		fence := int64(0) // if the client is closed by now: then the hold is lost
+		l.client.with(func(handle uintptr) { fence = max(0, native.BelayHoldFence(handle, id, i)) })
+		h.fences = append(h.fences, fence)
+	}
+	runtime.SetFinalizer(h, (*Hold).drop)
+	return h, nil
+}
+
+// Mutex is a lock that one holder has alone. Any goroutine may use it.
+type Mutex struct{ lock lock }
+
+// Mutex makes a lock of a name. It does not reach the server; a wrong name or option is reported by Lock.
+func (c *Client) Mutex(name string, options ...LockOption) *Mutex {
+	return &Mutex{*c.lock(PrimitiveLock, append([]LockOption{And(name)}, options...)...)}
+}
+
+// Multi makes a lock of several names: all or none. With options: Mutex(name, And(names...), options...).
+func (c *Client) Multi(names ...string) *Mutex { return &Mutex{*c.lock(PrimitiveLock, And(names...))} }
+
+// Lock waits for the lock until the context ends. Waiters are served in the order in which they came. With any error you do not have
+// the lock; the server may keep it for Error.InDoubt.
+func (m *Mutex) Lock(ctx context.Context) (*Hold, error) { return m.lock.acquire(ctx) }
+
+// TryLock does not wait: false if the lock is held or others wait for it. An error says that nobody knows.
+func (m *Mutex) TryLock(ctx context.Context) (*Hold, bool, error) { return m.lock.try(ctx) }
+
+// RWMutex is a lock that many readers share, or one writer has alone. A reader does not pass a waiting writer. A Mutex of the same name
+// excludes both.
+type RWMutex struct{ write, read lock }
+
+// RWMutex makes a read-write lock of a name.
+func (c *Client) RWMutex(name string, options ...LockOption) *RWMutex {
+	return &RWMutex{
+		write: *c.lock(PrimitiveLock, append([]LockOption{And(name)}, options...)...),
+		read:  *c.lock(PrimitiveLock, append([]LockOption{AndShared(name)}, options...)...),
+	}
+}
+
+// Lock waits for the writer's lock, as [Mutex.Lock] does.
+func (m *RWMutex) Lock(ctx context.Context) (*Hold, error) { return m.write.acquire(ctx) }
+
+// TryLock does not wait for the writer's lock.
+func (m *RWMutex) TryLock(ctx context.Context) (*Hold, bool, error) { return m.write.try(ctx) }
+
+// RLock waits for a reader's lock. Readers that are granted together share a fence.
+func (m *RWMutex) RLock(ctx context.Context) (*Hold, error) { return m.read.acquire(ctx) }
+
+// TryRLock does not wait for a reader's lock.
+func (m *RWMutex) TryRLock(ctx context.Context) (*Hold, bool, error) { return m.read.try(ctx) }

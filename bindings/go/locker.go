@@ -1,0 +1,46 @@
+package belay
+
+import (
+	"context"
+	"sync"
+)
+
+// Locker is a sync.Locker. As that cannot return errors, Lock and Unlock panic with them.
+func (m *Mutex) Locker(ctx context.Context) sync.Locker { return &locker{ctx: ctx, lock: &m.lock} }
+
+// Locker is a sync.Locker of the writer's lock, as [Mutex.Locker].
+func (m *RWMutex) Locker(ctx context.Context) sync.Locker { return &locker{ctx: ctx, lock: &m.write} }
+
+// RLocker is a sync.Locker of the reader's lock, as [Mutex.Locker].
+func (m *RWMutex) RLocker(ctx context.Context) sync.Locker { return &locker{ctx: ctx, lock: &m.read} }
+
+type locker struct {
+	ctx   context.Context
+	lock  *lock
+	mu    sync.Mutex
+	holds []*Hold // several of readers, and of a lock that was lost
+}
+
+func (l *locker) Lock() {
+	hold, err := l.lock.acquire(l.ctx)
+	if err != nil {
+		panic(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holds = append(l.holds, hold)
+}
+
+func (l *locker) Unlock() {
+	l.mu.Lock()
+	if len(l.holds) == 0 {
+		l.mu.Unlock()
+		panic("belay: Unlock of a Locker that is not locked")
+	}
+	hold := l.holds[0]
+	l.holds = l.holds[1:]
+	l.mu.Unlock()
+	if err := hold.Unlock(); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,170 @@
+package belay
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// promptly fails the test if f hangs, instead of ending the whole run.
+func promptly(t *testing.T, what string, f func() error) error {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		defer func() {
+			if panicked := recover(); panicked != nil {
+				t.Errorf("%s: panic: %v", what, panicked)
+				ended <- nil
+			}
+		}()
+		ended <- f()
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(patience):
+		t.Fatalf("%s hangs", what)
+		return nil
+	}
+}
+
+func TestNilContextIsAnError(t *testing.T) {
+	client := open(t)
+	lock := name(t)
+	var none context.Context
+	hold := mustLock(t, client.Mutex(lock+"held", Lease(time.Minute)))
+	for what, call := range map[string]func() error{
+		"Lock":        func() error { _, err := client.Mutex(lock).Lock(none); return err },
+		"TryLock":     func() error { _, _, err := client.Mutex(lock).TryLock(none); return err },
+		"RLock":       func() error { _, err := client.RWMutex(lock).RLock(none); return err },
+		"Acquire":     func() error { _, err := client.Semaphore(lock, 2).Acquire(none, 1); return err },
+		"TryAcquire":  func() error { _, _, err := client.Semaphore(lock, 2).TryAcquire(none, 1); return err },
+		"SetLimit":    func() error { _, err := client.Semaphore(lock, 2).SetLimit(none, 1); return err },
+		"Wait":        func() error { _, err := client.Latch(lock).Wait(none, 0); return err },
+		"TryWait":     func() error { _, _, err := client.Latch(lock).TryWait(none, 0); return err },
+		"Set":         func() error { _, err := client.Latch(lock).Set(none, 1, 0); return err },
+		"Ping":        func() error { return client.Ping(none) },
+		"Inspect":     func() error { _, err := client.Inspect(none, lock); return err },
+		"Break":       func() error { _, err := client.Break(none, lock+"held", 0); return err },
+		"List":        func() error { _, _, err := client.List(none, "*", 1); return err },
+		"FencedWrite": func() error { _, err := client.FencedWrite(none, lock, 1, "SET", "x"); return err },
+		"Extend":      func() error { return hold.Extend(none, time.Minute) },
+		"Verify":      func() error { return hold.Verify(none) },
+		"Downgrade":   func() error { return hold.Downgrade(none) },
+	} {
+		err := promptly(t, what, call)
+		wantError(t, err, ErrInvalidArgument)
+		if !strings.Contains(err.Error(), "nil Context") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	wantPanic(t, client.Mutex(lock).Locker(none).Lock)
+	wantPanic(t, func() { hold.Context(none) })
+	wantPanic(t, func() { hold.Changes(none)(func(Change) bool { return true }) })
+	m := metrics(t, client)
+	if m.Holds != 1 || m.Pendings != 0 || hold.State() != Held {
+		t.Errorf("something was begun: %+v", m)
+	}
+	must(t, hold.Unlock())
+	found, err := client.Inspect(within(t, patience), lock)
+	must(t, err)
+	if found.Primitive != PrimitiveNone {
+		t.Errorf("the name is in use: %+v", found)
+	}
+}
+
+func callsOf(client *Client) map[string]func() error {
+	ctx := context.Background()
+	return map[string]func() error{
+		"Close":       client.Close,
+		"Ping":        func() error { return client.Ping(ctx) },
+		"Inspect":     func() error { _, err := client.Inspect(ctx, "a"); return err },
+		"Break":       func() error { _, err := client.Break(ctx, "a", 0); return err },
+		"List":        func() error { _, _, err := client.List(ctx, "*", 1); return err },
+		"FencedWrite": func() error { _, err := client.FencedWrite(ctx, "a", 1, "SET", "x"); return err },
+		"Metrics":     func() error { _, err := client.Metrics(); return err },
+		"Mutex":       func() error { _, err := client.Mutex("a").Lock(ctx); return err },
+		"Multi":       func() error { _, _, err := client.Multi("a", "b").TryLock(ctx); return err },
+		"RWMutex":     func() error { _, err := client.RWMutex("a").RLock(ctx); return err },
+		"Semaphore":   func() error { _, err := client.Semaphore("a", 1).Acquire(ctx, 1); return err },
+		"Available":   func() error { _, _, err := client.Semaphore("a", 1).Available(ctx); return err },
+		"Latch":       func() error { _, err := client.Latch("a").Wait(ctx, 0); return err },
+		"CountDown":   func() error { _, err := client.Latch("a").CountDown(ctx, 1); return err },
+	}
+}
+
+func TestNilAndZeroValuesAreErrors(t *testing.T) {
+	ctx := context.Background()
+	for which, calls := range map[string]map[string]func() error{
+		"nil Client":  callsOf(nil),
+		"zero Client": callsOf(new(Client)),
+		"zero": {
+			"Mutex.Lock":           func() error { _, err := new(Mutex).Lock(ctx); return err },
+			"Mutex.TryLock":        func() error { _, _, err := new(Mutex).TryLock(ctx); return err },
+			"RWMutex.Lock":         func() error { _, err := new(RWMutex).Lock(ctx); return err },
+			"RWMutex.TryRLock":     func() error { _, _, err := new(RWMutex).TryRLock(ctx); return err },
+			"Semaphore.TryAcquire": func() error { _, _, err := new(Semaphore).TryAcquire(ctx, 1); return err },
+			"Semaphore.SetLimit":   func() error { _, err := new(Semaphore).SetLimit(ctx, 1); return err },
+			"Latch.Wait":           func() error { _, err := new(Latch).Wait(ctx, 0); return err },
+			"Latch.Count":          func() error { _, err := new(Latch).Count(ctx); return err },
+		},
+	} {
+		for what, call := range calls {
+			if err := promptly(t, which+": "+what, call); !errors.Is(err, ErrInvalidArgument) || !strings.Contains(err.Error(), "Open") {
+				t.Errorf("%s: %s: %v", which, what, err)
+			}
+		}
+	}
+	wantPanic(t, new(Mutex).Locker(ctx).Lock)
+}
+
+// A nil hold is what a failed Lock returns: its Unlock may be deferred before the error was looked at.
+func TestNilAndZeroHoldsWereNeverGranted(t *testing.T) {
+	ctx := context.Background()
+	for _, hold := range []*Hold{nil, {}} {
+		for what, call := range map[string]func() error{
+			"Unlock":       hold.Unlock,
+			"UnlockNoWait": hold.UnlockNoWait,
+			"Abandon":      hold.Abandon,
+			"Extend":       func() error { return hold.Extend(ctx, time.Minute) },
+			"Verify":       func() error { return hold.Verify(ctx) },
+			"Downgrade":    func() error { return hold.Downgrade(ctx) },
+		} {
+			if err := promptly(t, what, call); !errors.Is(err, ErrUnknownHold) || !strings.Contains(err.Error(), "never granted") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		for _, call := range []func(){
+			func() { hold.State() }, func() { hold.Remaining() }, func() { hold.Fence() }, func() { hold.Fences() }, func() { hold.Permits() },
+			func() { hold.Context(ctx) }, func() { hold.OnChange(func(Change) {}) }, func() { hold.Changes(ctx) },
+		} {
+			wantPanicOf(t, "belay: a nil or zero Hold", call)
+		}
+	}
+}
+
+func wantPanicOf(t *testing.T, message string, f func()) {
+	t.Helper()
+	defer func() {
+		if panicked := recover(); panicked != message {
+			t.Errorf("panicked with %v", panicked)
+		}
+	}()
+	f()
+}
+
+func TestZeroOfAnOptionIsItsDefaultOrRefused(t *testing.T) {
+	client := open(t)
+	must(t, mustLock(t, client.Mutex(name(t), Lease(0), MaxHold(0), LockDelay(0), Owner(0), And(), nil)).Unlock())
+	_, err := client.Mutex(name(t), Identity("")).Lock(within(t, patience))
+	wantError(t, err, ErrInvalidArgument)
+	_, err = client.Semaphore(name(t), 0).Acquire(within(t, patience), 1)
+	wantError(t, err, ErrNotFound)
+	for what, option := range map[string]Option{"With": With("", ""), "lease": WithWatchdogLease(0), "timeout": WithRequestTimeout(0), "prefix": WithPrefix("")} {
+		if _, err := Open("", option); !errors.Is(err, ErrInvalidArgument) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package invalid.belay;
+
+import invalid.belay.internal.Native;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.Lock;
+
+/**
+ * A lock on one name or several, of which it takes all or none. Its two forms nest:
+ *
+ * <ul>
+ *   <li>As a {@link Lock} it belongs to the thread that locks it, which may lock it again, and unlocks it as often.
+ *   <li>{@link #acquire()} returns a {@link Hold}. A thread that has the lock may acquire it again; any thread may release the hold.
+ * </ul>
+ *
+ * {@link #acquireAsync} belongs to no thread: it excludes everyone else, also the thread that called it.
+ */
+public final class DistributedLock implements Lock {
+  /** A thread's lock() of a name. Only that thread uses its entry. */
+  record Owned(long thread, ByteBuffer names) {}
+
+  private final Belay belay;
+  private final Pump pump;
+  private final Request request;
+  private final ByteBuffer names; // tells locks of the same names and side from others
+
+  DistributedLock(Belay belay, boolean shared, List<byte[]> names) {
+    this(belay, Request.of(Primitive.LOCK, shared, names), key(shared, names));
+  }
+
+  private DistributedLock(Belay belay, Request request, ByteBuffer names) {
+    this.belay = belay;
+    this.pump = belay.pump;
+    this.request = request;
+    this.names = names;
+  }
+
+  private static ByteBuffer key(boolean shared, List<byte[]> names) {
+    ByteBuffer key = ByteBuffer.allocate(1 + names.stream().mapToInt(name -> Integer.BYTES + name.length).sum());
+    key.put((byte) (shared ? 1 : 0));
+    names.forEach(name -> key.putInt(name.length).put(name));
+    return key.flip().asReadOnlyBuffer();
+  }
+
+  // ---- Settings: each gives another lock of the same names ----
+
+  /**
+   * Sets a fixed lease: a hold lasts for exactly that time, unless it is extended. Without it the client renews holds.
+   *
+   * @param lease 100 ms to a day
+   * @return a lock with this setting
+   */
+  public DistributedLock withLease(Duration lease) {
+    return with(request.lease(lease));
+  }
+
+  /**
+   * Sets for how long the client renews a hold.
+   *
+   * @param maxHold 100 ms to 30 days
+   * @return a lock with this setting
+   */
+  public DistributedLock withMaxHold(Duration maxHold) {
+    return with(request.maxHold(maxHold));
+  }
+
+  /**
+   * Sets for how long nobody gets the name after a hold was lost, so that the loser's last writes arrive.
+   *
+   * @param delay at most a minute
+   * @return a lock with this setting
+   */
+  public DistributedLock withLockDelay(Duration delay) {
+    return with(request.lockDelay(delay));
+  }
+
+  /**
+   * Sets an identity, such as an order's id: all with the same identity hold the name together, from any client.
+   *
+   * @param identity 1 to 256 bytes
+   * @return a lock with this setting
+   */
+  public DistributedLock withIdentity(String identity) {
+    return withIdentity(Event.utf8(identity, "identity"));
+  }
+
+  /**
+   * Sets an identity, such as an order's id: all with the same identity hold the name together, from any client.
+   *
+   * @param identity 1 to 256 bytes
+   * @return a lock with this setting
+   */
+  public DistributedLock withIdentity(byte[] identity) {
+    byte[] own = identity.clone();
+    return with(request.with(handle -> Native.belayRequestSetIdentity(handle, own)));
+  }
+
+  private DistributedLock with(Request changed) {
+    return new DistributedLock(belay, changed, names);
+  }
+
+  // ---- Holds ----
+
+  /**
+   * Acquires the lock and waits without limit, also through outages.
+   *
+   * @return the hold
+   * @throws InterruptedException if the thread is interrupted; then it does not have the lock
+   */
+  public Hold acquire() throws InterruptedException {
+    return hold(pump.acquireInterruptibly(request.handle, owner(), Request.FOREVER_MS).check());
+  }
+
+  /**
+   * Acquires the lock.
+   *
+   * @param wait the longest wait for the lock; zero is one try
+   * @return the hold
+   * @throws LockTimeoutException if the wait has ended
+   * @throws BusyException if a try found the lock held
+   * @throws InterruptedException if the thread is interrupted; then it does not have the lock
+   */
+  public Hold acquire(Duration wait) throws InterruptedException {
+    return hold(pump.acquireInterruptibly(request.handle, owner(), Request.millis(wait)).check());
+  }
+
+  /**
+   * Acquires the lock if that is possible at once.
+   *
+   * @return the hold; empty if the lock is held or others wait for it
+   * @throws UnavailableException if the server cannot be reached
+   */
+  public Optional<Hold> tryAcquire() {
+    Event event = pump.acquire(request.handle, owner(), 0);
+    return event.granted() ? Optional.of(hold(event)) : Optional.empty();
+  }
+
+  /**
+   * Acquires the lock if that is possible in time.
+   *
+   * @param wait the longest wait for the lock
+   * @return the hold; empty if the wait has ended
+   * @throws UnavailableException if the server cannot be reached
+   * @throws InterruptedException if the thread is interrupted; then it does not have the lock
+   */
+  public Optional<Hold> tryAcquire(Duration wait) throws InterruptedException {
+    Event event = pump.acquireInterruptibly(request.handle, owner(), Request.millis(wait));
+    return event.granted() ? Optional.of(hold(event)) : Optional.empty();
+  }
+
+  /**
+   * Acquires the lock for no thread, without waiting for it. Cancelling the future leaves nothing.
+   *
+   * @return what completes with the hold
+   */
+  public CompletableFuture<Hold> acquireAsync() {
+    return pump.acquireAsync(request.handle, Request.FOREVER_MS, this::hold);
+  }
+
+  /**
+   * As {@link #acquireAsync()}, with a limit.
+   *
+   * @param wait the longest wait for the lock; zero is one try
+   * @return what completes with the hold, or with what {@link #acquire(Duration)} throws
+   */
+  public CompletableFuture<Hold> acquireAsync(Duration wait) {
+    return pump.acquireAsync(request.handle, Request.millis(wait), this::hold);
+  }
+
+  private Hold hold(Event granted) {
+    return new Hold(pump, request, granted);
+  }
+
+  @SuppressWarnings("deprecation") // threadId() is of Java 19
+  private static long owner() {
+    return Thread.currentThread().getId();
+  }
+
+  // ---- Lock ----
+
+  /** Locks for this thread and waits without limit, also through outages. An interrupt does not end the wait; its flag stays set. */
+  @Override
+  public void lock() {
+    own(pump.acquire(request.handle, owner(), Request.FOREVER_MS).check());
+  }
+
+  @Override
+  public void lockInterruptibly() throws InterruptedException {
+    own(pump.acquireInterruptibly(request.handle, owner(), Request.FOREVER_MS).check());
+  }
+
+  /**
+   * Locks for this thread if that is possible at once.
+   *
+   * @throws UnavailableException if the server cannot be reached: then nobody knows whether the lock is held
+   */
+  @Override
+  public boolean tryLock() {
+    return owned(pump.acquire(request.handle, owner(), 0));
+  }
+
+  /**
+   * Locks for this thread if that is possible in time.
+   *
+   * @throws UnavailableException if the server cannot be reached
+   */
+  @Override
+  public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
+    return owned(pump.acquireInterruptibly(request.handle, owner(), Request.millis(time, unit)));
+  }
+
+  /**
+   * Ends this thread's last lock(). If the server does not answer, the client goes on trying, and this method does not tell.
+   *
+   * @throws LockLostException if the lock had been lost: others may have worked at the same time
+   * @throws NotHeldException if this thread has not locked it
+   */
+  @Override
+  public void unlock() {
+    Deque<Event> holds = locked();
+    long hold = holds.removeLast().hold();
+    if (holds.isEmpty()) {
+      belay.owned.remove(new Owned(owner(), names));
+    }
+    Hold.quietly(pump.release(hold));
+  }
+
+  /** Refuses: the server cannot wake waiters of a condition. */
+  @Override
+  public Condition newCondition() {
+    throw new UnsupportedOperationException("Belay has no conditions: use a latch, or a queue of your own");
+  }
+
+  /**
+   * {@return the fence of this thread's last lock()} Pass it to what you write to, which refuses lower ones.
+   *
+   * @throws NotHeldException if this thread has not locked it
+   */
+  public long fence() {
+    return locked().getLast().fence();
+  }
+
+  /** {@return how often this thread has locked it without unlocking} */
+  public int getHoldCount() {
+    Deque<Event> holds = belay.owned.get(new Owned(owner(), names));
+    return holds == null ? 0 : holds.size();
+  }
+
+  /** {@return whether this thread has locked it, and has not lost it} */
+  public boolean isHeldByCurrentThread() {
+    Deque<Event> holds = belay.owned.get(new Owned(owner(), names));
+    return holds != null && held(holds.getLast().hold());
+  }
+
+  private boolean held(long hold) {
+    return pump.local(() -> Native.belayHoldState(pump.client, hold), State.LOST.number) != State.LOST.number;
+  }
+
+  private boolean owned(Event event) {
+    boolean granted = event.granted();
+    if (granted) {
+      own(event);
+    }
+    return granted;
+  }
+
+  private void own(Event granted) {
+    belay.owned.computeIfAbsent(new Owned(owner(), names), key -> new ArrayDeque<>()).addLast(granted);
+  }
+
+  private Deque<Event> locked() {
+    Deque<Event> holds = belay.owned.get(new Owned(owner(), names));
+    if (holds == null) {
+      throw new NotHeldException(Event.refused(Status.UNKNOWN_HOLD.number, "this thread has not locked '" + request.name() + "'"));
+    }
+    return holds;
+  }
+
+  @Override
+  public String toString() {
+    return "DistributedLock['" + request.name() + "']";
+  }
+}

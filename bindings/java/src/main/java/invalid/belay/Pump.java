@@ -1,0 +1,388 @@
+package invalid.belay;
+
+import invalid.belay.internal.Handle;
+import invalid.belay.internal.Native;
+import invalid.belay.internal.Numbers;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.LongSupplier;
+import java.util.function.UnaryOperator;
+
+/**
+ * Calls the library and brings the answers to those who wait. An acquire or a release by a platform thread waits shortly within its
+ * native call; if the answer takes longer, and in a virtual thread always, it parks until the pump's own thread has the event. That
+ * thread runs nothing of the user, and is a daemon. The table of tags gives each event exactly one owner.
+ */
+final class Pump implements Runnable {
+  /** How long a platform thread waits within a native call, where no interrupt reaches it. */
+  private static final long PATIENCE_MS = 5;
+
+  private static final int EVENTS_AT_ONCE = 32;
+  private static final int CALLBACK_THREADS = 8;
+  private static final long IDLE_S = 10;
+  private static final long NEWS_LIMIT_MS = 300;
+  private static final int LOG_LINES = 1000; // that wait
+  private static final int CLOSED = Integer.MIN_VALUE;
+
+  /** Submits under a tag; returns a status. */
+  interface Submission {
+    int submit(long tag);
+  }
+
+  /** Submits under a tag and waits so long; returns 1 if the event came, whose numbers the row has. */
+  private interface ShortWait {
+    int submit(long tag, long patienceMs, long[] row);
+  }
+
+  private static final class Waiter implements Consumer<Event> {
+    private final Thread thread = Thread.currentThread();
+    private volatile Event event;
+
+    @Override
+    public void accept(Event answer) {
+      event = answer;
+      LockSupport.unpark(thread);
+    }
+  }
+
+  final Handle client;
+  private final Consumer<LogEntry> log;
+  private final AtomicLong dropped = new AtomicLong(); // lines of the log
+  private final Executor callbacks; // of futures
+  private final ThreadPoolExecutor ownCallbacks = daemons("belay-callback", CALLBACK_THREADS, Integer.MAX_VALUE);
+  private final ThreadPoolExecutor news = daemons("belay-news", 1, Integer.MAX_VALUE); // of holds: in order
+  private final ThreadPoolExecutor lines = daemons("belay-log", 1, LOG_LINES); // a log that blocks delays no news
+  private final Thread thread = new Thread(this, "belay-pump");
+  private final AtomicLong tags = new AtomicLong();
+  private final ConcurrentHashMap<Long, Consumer<Event>> pending = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<Long, HoldNews> holds = new ConcurrentHashMap<>();
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private final AtomicInteger inside = new AtomicInteger(); // calls in the library; below 0 once the client is closed
+
+  Pump(Handle client, Executor executor, Consumer<LogEntry> log) {
+    this.client = client;
+    this.callbacks = executor != null ? executor : ownCallbacks;
+    this.log = log;
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  // ---- Calls ----
+
+  /** Calls the library, unless the client is closed. Only Submissions and the pump's own thread do without. */
+  long local(LongSupplier call, long ifClosed) {
+    try {
+      return inside.incrementAndGet() < 0 ? ifClosed : call.getAsLong();
+    } finally {
+      inside.decrementAndGet();
+    }
+  }
+
+  /** Acquires; what the event says is up to the caller. An interrupt waits until it is over. */
+  Event acquire(Handle request, long owner, long waitMs) {
+    return acquire(request, owner, waitMs, false);
+  }
+
+  /** As acquire, but an interrupt ends the wait and leaves nothing. */
+  Event acquireInterruptibly(Handle request, long owner, long waitMs) throws InterruptedException {
+    Event event = Thread.interrupted() ? null : acquire(request, owner, waitMs, true);
+    if (event == null) {
+      throw new InterruptedException();
+    }
+    return event;
+  }
+
+  private Event acquire(Handle request, long owner, long waitMs, boolean interruptible) {
+    return call((tag, patienceMs, row) -> Native.acquireRow(client, tag, request, owner, waitMs, patienceMs, row), interruptible);
+  }
+
+  <T> CompletableFuture<T> acquireAsync(Handle request, long waitMs, Function<Event, T> result) {
+    return submit(tag -> Native.belaySubmitAcquire(client, tag, request, 0, waitMs), result);
+  }
+
+  /** Releases; the hold has ended whatever the event says. */
+  Event release(long hold) {
+    Event event = call((tag, patienceMs, row) -> Native.releaseRow(client, tag, hold, patienceMs, row), false);
+    holds.remove(hold);
+    return released(event);
+  }
+
+  /** A closed client takes no submission, but it knows whether it lost the hold. */
+  private int submitRelease(long tag, long hold) {
+    int status = Native.belaySubmitRelease(client, tag, hold);
+    int local = status == Status.CLOSED.number ? Native.belayReleaseNowait(client, hold) : 0;
+    return local == 0 ? status : local;
+  }
+
+  CompletableFuture<Void> releaseAsync(long hold) {
+    return submit(tag -> submitRelease(tag, hold), event -> null, this::released);
+  }
+
+  /** A hold of a client that was closed is lost, and not there any more to ask. */
+  private Event released(Event event) {
+    return event.is(Status.CLOSED) ? Event.lostByClose() : event;
+  }
+
+  Event releaseNoWait(long hold) {
+    int status = (int) local(() -> Native.belayReleaseNowait(client, hold), Status.CLOSED.number);
+    holds.remove(hold);
+    return released(Event.refused(status, ""));
+  }
+
+  void abandon(long hold) {
+    local(() -> Native.belayHoldAbandon(client, hold), 0);
+    holds.remove(hold);
+  }
+
+  /** Submits and waits for the event, whatever it says. An interrupt waits until it is over. */
+  Event call(Submission submission) {
+    Waiter waiter = new Waiter();
+    long tag = begin(waiter);
+    int status = submit(submission, tag);
+    return status == 0 ? await(waiter, tag, false) : refused(tag, status);
+  }
+
+  private Event call(ShortWait submission, boolean interruptible) {
+    Waiter waiter = new Waiter();
+    long tag = begin(waiter);
+    long patienceMs = VirtualThreads.isCurrent() ? 0 : PATIENCE_MS;
+    long[] row = new long[Event.ROW];
+    long came = local(() -> submission.submit(tag, patienceMs, row), CLOSED);
+    if (came == CLOSED) {
+      return refused(tag, Status.CLOSED.number);
+    }
+    if (came == 1) {
+      pending.remove(tag);
+      return Event.take(row, 0);
+    }
+    return await(waiter, tag, interruptible);
+  }
+
+  /** Submits. If the future ends before the answer, as by its cancel, the submission is cancelled, and nothing is kept. */
+  <T> CompletableFuture<T> submit(Submission submission, Function<Event, T> result) {
+    return submit(submission, result, refusal -> refusal);
+  }
+
+  private <T> CompletableFuture<T> submit(Submission submission, Function<Event, T> result, UnaryOperator<Event> ifRefused) {
+    CompletableFuture<T> future = new CompletableFuture<>();
+    long tag = begin(event -> run(callbacks, () -> complete(future, event, result)));
+    int status = submit(submission, tag);
+    if (status != 0) {
+      future.completeExceptionally(Errors.of(ifRefused.apply(refused(tag, status))));
+      return future;
+    }
+    future.whenComplete((value, failure) -> {
+      if (pending.containsKey(tag)) {
+        cancel(tag);
+      }
+    });
+    return future;
+  }
+
+  private int submit(Submission submission, long tag) {
+    return (int) local(() -> submission.submit(tag), Status.CLOSED.number);
+  }
+
+  private void cancel(long tag) {
+    local(() -> Native.belayCancel(client, tag), 0);
+  }
+
+  private <T> void complete(CompletableFuture<T> future, Event event, Function<Event, T> result) {
+    if (!event.ok()) {
+      future.completeExceptionally(Errors.of(event));
+      return;
+    }
+    try {
+      T value = future.isDone() ? null : result.apply(event);
+      if (!future.complete(value)) {
+        drop(event);
+      }
+    } catch (RuntimeException e) {
+      future.completeExceptionally(e);
+    }
+  }
+
+  /** Releases what an event granted and nobody wants any more. */
+  private void drop(Event event) {
+    if (event.kind() == Numbers.ACQUIRED && event.hold() > 0) {
+      releaseNoWait(event.hold());
+    }
+  }
+
+  private long begin(Consumer<Event> owner) {
+    if (Thread.currentThread() == thread) {
+      throw new IllegalStateException("the executor of this client runs callbacks in the pump's thread, where no call may wait");
+    }
+    long tag = tags.incrementAndGet();
+    pending.put(tag, owner);
+    return tag;
+  }
+
+  private Event refused(long tag, int status) {
+    pending.remove(tag);
+    return Event.refused(status, "");
+  }
+
+  /** An interruptible waiter that is interrupted cancels, gives back what it is granted nevertheless, and returns null. */
+  private Event await(Waiter waiter, long tag, boolean interruptible) {
+    boolean interrupted = false;
+    while (waiter.event == null) {
+      LockSupport.park(this);
+      if (Thread.interrupted()) {
+        interrupted = true;
+        if (interruptible) {
+          cancel(tag);
+        }
+      }
+    }
+    if (interrupted && interruptible) {
+      drop(waiter.event);
+      return null;
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return waiter.event;
+  }
+
+  // ---- Events ----
+
+  /** The thread of the pump. */
+  @Override
+  public void run() {
+    long[] rows = new long[EVENTS_AT_ONCE * Event.ROW];
+    for (boolean open = true; open;) {
+      int count = Native.nextRows(client, -1, Event.ROW, rows);
+      for (int row = 0; row < count; ++row) {
+        Event event = Event.take(rows, row);
+        open = event.kind() != Numbers.END;
+        dispatch(event);
+      }
+    }
+    holds.clear();
+    ownCallbacks.shutdown();
+    news.shutdown();
+    lines.shutdown();
+    ended.countDown();
+  }
+
+  /** Waits until no more events come, and shortly until the last ones are told; returns whether no more events come. */
+  boolean awaitEnd(long limitMs) throws InterruptedException {
+    if (!ended.await(limitMs, TimeUnit.MILLISECONDS)) {
+      return false;
+    }
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(NEWS_LIMIT_MS);
+    for (ThreadPoolExecutor last : List.of(news, lines)) {
+      last.awaitTermination(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+    }
+    return true;
+  }
+
+  /** Frees the client once no call is inside. Nothing may have called this before; the pump must have ended. */
+  void free() {
+    inside.addAndGet(CLOSED);
+    while (inside.get() != CLOSED) {
+      Thread.onSpinWait();
+    }
+    client.free();
+  }
+
+  private void dispatch(Event event) {
+    switch (event.kind()) {
+      case Numbers.LOST, Numbers.AT_RISK, Numbers.RECOVERED -> tell(event);
+      case Numbers.LOG -> log(event.logEntry());
+      case Numbers.RELEASED -> {
+        holds.remove(event.hold());
+        answer(event);
+      }
+      default -> answer(event);
+    }
+  }
+
+  private void answer(Event event) {
+    Consumer<Event> owner = pending.remove(event.tag());
+    if (owner != null) {
+      owner.accept(event);
+    }
+  }
+
+  /** The news may come before the hold's own thread attaches it, and after its release: then nobody would ever remove the entry. */
+  private void tell(Event event) {
+    long hold = event.hold();
+    holds.computeIfAbsent(hold, number -> new HoldNews()).tell(event);
+    if (Native.belayHoldState(client, hold) < 0) {
+      holds.remove(hold);
+    }
+  }
+
+  void attach(Hold hold, long number) {
+    holds.computeIfAbsent(number, n -> new HoldNews()).attach(hold);
+  }
+
+  void log(LogEntry entry) {
+    long before = entry.dropped() + dropped.getAndSet(0);
+    try {
+      lines.execute(() -> log.accept(new LogEntry(entry.level(), entry.time(), entry.message(), before)));
+    } catch (RejectedExecutionException e) {
+      dropped.addAndGet(before + 1);
+    }
+  }
+
+  void runNews(Runnable task) {
+    run(news, task);
+  }
+
+  private static void run(Executor executor, Runnable task) {
+    try {
+      executor.execute(task);
+    } catch (RuntimeException e) { // as if it was shut down: nothing may be lost
+      task.run();
+    }
+  }
+
+  private static ThreadPoolExecutor daemons(String name, int most, int waiting) {
+    ThreadPoolExecutor pool = new ThreadPoolExecutor(most, most, IDLE_S, TimeUnit.SECONDS, new LinkedBlockingQueue<>(waiting), task -> {
+      Thread thread = new Thread(task, name);
+      thread.setDaemon(true);
+      return thread;
+    });
+    pool.allowCoreThreadTimeOut(true);
+    return pool;
+  }
+
+  /** Java 17 does not know virtual threads. */
+  private static final class VirtualThreads {
+    private static final MethodHandle IS_VIRTUAL = find();
+
+    static boolean isCurrent() {
+      try {
+        return IS_VIRTUAL != null && (boolean) IS_VIRTUAL.invokeExact(Thread.currentThread());
+      } catch (Throwable e) {
+        throw new AssertionError(e);
+      }
+    }
+
+    private static MethodHandle find() {
+      try {
+        return MethodHandles.publicLookup().findVirtual(Thread.class, "isVirtual", MethodType.methodType(boolean.class));
+      } catch (ReflectiveOperationException e) {
+        return null;
+      }
+    }
+  }
+}

@@ -1,0 +1,106 @@
+package invalid.belay;
+
+import invalid.belay.internal.Handle;
+import invalid.belay.internal.Native;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToIntFunction;
+
+/** What to acquire, made once and used by any number of threads. A change makes another request. */
+final class Request {
+  static final long FOREVER_MS = -1;
+
+  private final Primitive primitive;
+  private final List<ToIntFunction<Handle>> settings;
+  private final String name;
+  private final int names;
+  final Handle handle;
+
+  private Request(Primitive primitive, List<ToIntFunction<Handle>> settings, String name, int names) {
+    this.primitive = primitive;
+    this.settings = settings;
+    this.name = name;
+    this.names = names;
+    handle = new Handle(Handle.REQUEST, Native.belayRequestNew(primitive.number));
+    for (ToIntFunction<Handle> setting : settings) {
+      int status = setting.applyAsInt(handle);
+      if (status != 0) {
+        throw Errors.of(Event.refused(status, Event.inJava(Event.utf8(Native.belayRequestError(handle)))));
+      }
+    }
+  }
+
+  static Request of(Primitive primitive, boolean shared, List<byte[]> names) {
+    List<ToIntFunction<Handle>> settings = new ArrayList<>();
+    for (byte[] name : names) {
+      byte[] own = Objects.requireNonNull(name, "name").clone();
+      settings.add(shared ? handle -> Native.belayRequestAddSharedName(handle, own) : handle -> Native.belayRequestAddName(handle, own));
+    }
+    return new Request(primitive, settings, String.join("', '", names.stream().map(Event::utf8).toList()), names.size());
+  }
+
+  Request with(ToIntFunction<Handle> setting) {
+    List<ToIntFunction<Handle>> more = new ArrayList<>(settings);
+    more.add(setting);
+    return new Request(primitive, more, name, names);
+  }
+
+  /** In C a lease of 0 stands for none. */
+  Request lease(Duration lease) {
+    if (lease.isZero()) {
+      throw invalid("lease was zero: 100 ms to a day is allowed");
+    }
+    return with(handle -> Native.belayRequestSetLeaseMs(handle, wholeMillis(lease)));
+  }
+
+  Request maxHold(Duration maxHold) {
+    return with(handle -> Native.belayRequestSetMaxHoldMs(handle, wholeMillis(maxHold)));
+  }
+
+  Request lockDelay(Duration delay) {
+    return with(handle -> Native.belayRequestSetLockDelayMs(handle, wholeMillis(delay)));
+  }
+
+  /** The names, for people. */
+  String name() {
+    return name;
+  }
+
+  /** How many names. */
+  int names() {
+    return names;
+  }
+
+  static RuntimeException invalid(String why) {
+    return Errors.of(Event.refused(Status.INVALID_ARGUMENT.number, why));
+  }
+
+  /** A setting in milliseconds, rounded away from zero, which often means something else. */
+  static long wholeMillis(Duration setting) {
+    try {
+      long millis = setting.toMillis();
+      return setting.equals(Duration.ofMillis(millis)) ? millis : millis + (setting.isNegative() ? -1 : 1);
+    } catch (ArithmeticException e) {
+      return setting.isNegative() ? Long.MIN_VALUE : Long.MAX_VALUE;
+    }
+  }
+
+  /** A wait in milliseconds, rounded up; what is negative does not wait. */
+  static long millis(Duration wait) {
+    return wait.isNegative() ? 0 : millis(wait.getSeconds(), TimeUnit.SECONDS, wait.getNano());
+  }
+
+  static long millis(long time, TimeUnit unit) {
+    return millis(time, unit, 0);
+  }
+
+  private static long millis(long time, TimeUnit unit, int nanos) {
+    long most = Long.MAX_VALUE / 2; // the library waits for ever then
+    long whole = Math.min(unit.toMillis(Math.max(time, 0)), most);
+    boolean rest = unit.convert(whole, TimeUnit.MILLISECONDS) < time && whole < most;
+    return whole + (rest ? 1 : 0) + (nanos + 999_999) / 1_000_000;
+  }
+}

@@ -1,0 +1,4 @@
+/** Distributed locks on Redis and Valkey. */
+module invalid.belay {
+  exports invalid.belay;
+}

@@ -1,0 +1,166 @@
+package invalid.belay;
+
+import static invalid.belay.Server.eventually;
+import static org.junit.jupiter.api.Assertions.*;
+
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+final class HoldTest extends ServerTest {
+  @Test
+  void closeReleases() throws Exception {
+    Hold kept;
+    try (Hold hold = belay.lock("a").acquire(Duration.ofSeconds(5))) {
+      assertEquals(State.HELD, hold.state());
+      assertTrue(hold.remaining().toSeconds() > 10);
+      hold.verify();
+      kept = hold;
+    }
+    assertTrue(another().lock("a").tryLock());
+    assertEquals(State.RELEASED, kept.state());
+    assertEquals(Duration.ZERO, kept.remaining());
+    assertThrows(UnknownHoldException.class, kept::release);
+    kept.close();
+  }
+
+  @Test
+  void anyThreadReleases() throws Exception {
+    Hold hold = belay.lock("a").acquire();
+    join(thread(hold::release));
+    assertTrue(another().lock("a").tryLock());
+  }
+
+  @Test
+  void releaseAsyncAndNoWait() throws Exception {
+    belay.lock("a").acquire().releaseAsync().get();
+    Hold hold = another().lock("a").tryAcquire().orElseThrow();
+    hold.releaseNoWait();
+    assertTrue(belay.lock("a").tryLock(20, java.util.concurrent.TimeUnit.SECONDS));
+  }
+
+  @Test
+  void lossIsTold() throws Exception {
+    AtomicReference<Reason> told = new AtomicReference<>();
+    Hold hold = belay.lock("a").acquire().onLost(told::set);
+    assertThrows(NullPointerException.class, () -> hold.onLost(null));
+    assertEquals(hold.fence(), another().breakLock("a").get(0).fence());
+    eventually(() -> told.get() == Reason.BROKEN);
+    assertEquals(State.LOST, hold.state());
+    assertEquals(Duration.ZERO, hold.remaining());
+    AtomicReference<Reason> late = new AtomicReference<>();
+    hold.onLost(late::set);
+    eventually(() -> late.get() == Reason.BROKEN);
+    assertThrows(LockLostException.class, hold::verify);
+    LockLostException e = assertThrows(LockLostException.class, hold::release);
+    assertEquals(Reason.BROKEN, e.reason().orElseThrow());
+    assertThrows(UnknownHoldException.class, hold::release);
+  }
+
+  @Test
+  void lossIsToldOfAsyncReleases() throws Exception {
+    for (int way = 0; way < 2; ++way) {
+      Hold hold = belay.lock("a").acquireAsync().get();
+      another().breakLock("a");
+      eventually(() -> hold.state() == State.LOST);
+      if (way == 0) {
+        var e = assertThrows(java.util.concurrent.ExecutionException.class, () -> hold.releaseAsync().get());
+        assertInstanceOf(LockLostException.class, e.getCause());
+      } else {
+        assertThrows(LockLostException.class, hold::releaseNoWait);
+      }
+    }
+  }
+
+  @Test
+  void riskAndRecoveryAreTold() throws Exception {
+    try (Belay brief = options().watchdogLease(Duration.ofMillis(1500)).requestTimeout(Duration.ofMillis(200)).connect()) {
+      ConcurrentLinkedQueue<String> told = new ConcurrentLinkedQueue<>();
+      Hold hold = brief.lock("a").acquire();
+      hold.onAtRisk(reason -> told.add("risk " + reason)).onRecovered(() -> told.add("recovered")).onLost(r -> told.add("lost"));
+      server.pause();
+      eventually(() -> told.contains("risk NOT_RENEWED"));
+      server.resume();
+      eventually(() -> told.contains("recovered"));
+      assertEquals(List.of("risk NOT_RENEWED", "recovered"), List.copyOf(told));
+      hold.release();
+    }
+  }
+
+  @Test
+  void unreachedServerLosesTheHoldLocally() throws Exception {
+    try (Belay brief = options().watchdogLease(Duration.ofMillis(600)).requestTimeout(Duration.ofMillis(100)).connect()) {
+      AtomicReference<Reason> told = new AtomicReference<>();
+      Hold hold = brief.lock("a").acquire().onLost(told::set);
+      server.pause();
+      try {
+        eventually(() -> told.get() == Reason.NOT_RENEWED);
+        assertThrows(LockLostException.class, hold::close);
+      } finally {
+        server.resume();
+      }
+    }
+  }
+
+  @Test
+  void closeDoesNotTellOfAServerThatIsAway() throws Exception {
+    try (Belay brief = options().requestTimeout(Duration.ofMillis(100)).connect()) {
+      Hold closed = brief.lock("a").acquire();
+      Hold released = brief.lock("b").acquire();
+      server.pause();
+      try {
+        closed.close();
+        assertThrows(UnavailableException.class, released::release);
+      } finally {
+        server.resume();
+      }
+    }
+  }
+
+  @Test
+  void abandonedHoldIsNotReleased() throws Exception {
+    Hold hold = belay.lock("a").acquire();
+    hold.abandon();
+    assertEquals(State.RELEASED, hold.state());
+    assertThrows(UnknownHoldException.class, hold::abandon);
+    assertFalse(another().lock("a").tryLock());
+  }
+
+  @Test
+  void droppedHoldIsAbandonedWithOneWarning() throws Exception {
+    ConcurrentLinkedQueue<LogEntry> log = new ConcurrentLinkedQueue<>();
+    try (Belay client = options().watchdogLease(Duration.ofMillis(500)).onLog(log::add).connect()) {
+      WeakReference<Hold> dropped = drop(client);
+      eventually(() -> {
+        System.gc();
+        return dropped.get() == null && !log.isEmpty();
+      });
+      assertTrue(another().lock("dropped").tryLock(20, java.util.concurrent.TimeUnit.SECONDS));
+      assertEquals(1, log.size(), log.toString());
+      assertTrue(log.peek().message().contains("'dropped'"), log.peek().message());
+      assertEquals(LogLevel.WARNING, log.peek().level());
+    }
+  }
+
+  private static WeakReference<Hold> drop(Belay client) throws InterruptedException {
+    Hold hold = client.lock("dropped").acquire();
+    hold.onLost(reason -> fail("lost, not abandoned: " + hold));
+    return new WeakReference<>(hold);
+  }
+
+  @Test
+  void keptHoldSurvivesItsLease() throws Exception {
+    try (Belay client = options().watchdogLease(Duration.ofMillis(300)).connect()) {
+      Hold hold = client.lock("a").acquire();
+      eventually(() -> {
+        System.gc();
+        return client.metrics().get("renewals") > 4;
+      });
+      assertEquals(State.HELD, hold.state());
+      hold.release();
+    }
+  }
+}

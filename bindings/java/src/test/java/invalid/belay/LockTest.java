@@ -1,0 +1,338 @@
+package invalid.belay;
+
+import static invalid.belay.Server.eventually;
+import static org.junit.jupiter.api.Assertions.*;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReadWriteLock;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+final class LockTest extends ServerTest {
+  @Test
+  void lockExcludesOtherClients() {
+    Lock lock = belay.lock("a");
+    lock.lock();
+    assertFalse(another().lock("a").tryLock());
+    lock.unlock();
+    assertTrue(another().lock("a").tryLock());
+  }
+
+  @Test
+  void lockExcludesOtherThreads() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    lock.lock();
+    join(thread(() -> assertFalse(lock.tryLock())));
+    var waiter = thread(() -> {
+      lock.lock();
+      lock.unlock();
+    });
+    eventually(() -> metric("pendings") == 1);
+    assertFalse(waiter.isDone());
+    lock.unlock();
+    join(waiter);
+  }
+
+  @Test
+  void threadLocksAgainAndUnlocksAsOften() {
+    DistributedLock lock = belay.lock("a");
+    lock.lock();
+    assertTrue(belay.lock("a").tryLock());
+    assertEquals(2, lock.getHoldCount());
+    lock.unlock();
+    assertFalse(another().lock("a").tryLock());
+    lock.unlock();
+    assertEquals(0, lock.getHoldCount());
+    assertTrue(another().lock("a").tryLock());
+  }
+
+  @Test
+  void acquireNestsWithLock() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    lock.lock();
+    try (Hold hold = lock.acquire(LONG)) {
+      assertEquals(lock.fence(), hold.fence());
+      lock.unlock();
+      assertFalse(another().lock("a").tryLock());
+      assertThrows(NotHeldException.class, lock::unlock);
+    }
+    assertTrue(another().lock("a").tryLock());
+  }
+
+  @Test
+  void asyncHoldBelongsToNoThread() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    try (Hold hold = lock.acquireAsync().get()) {
+      assertFalse(lock.tryLock());
+      assertTrue(hold.fence() > 0);
+    }
+    assertTrue(lock.tryLock());
+  }
+
+  @Test
+  void unlockWithoutLockIsRefusedInWords() {
+    IllegalMonitorStateException e = assertThrows(IllegalMonitorStateException.class, () -> belay.lock("a").unlock());
+    assertTrue(e.getMessage().contains("'a'"), e.getMessage());
+  }
+
+  @Test
+  void unlockByAnotherThreadIsRefused() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    lock.lock();
+    join(thread(() -> assertThrows(IllegalMonitorStateException.class, lock::unlock)));
+    assertTrue(lock.isHeldByCurrentThread());
+    lock.unlock();
+    assertFalse(lock.isHeldByCurrentThread());
+  }
+
+  @Test
+  void unlockOfLostLockThrows() {
+    DistributedLock lock = belay.lock("a");
+    lock.lock();
+    another().breakLock("a");
+    eventually(() -> !lock.isHeldByCurrentThread());
+    LockLostException e = assertThrows(LockLostException.class, lock::unlock);
+    assertEquals(Reason.BROKEN, e.reason().orElseThrow());
+    assertEquals(Status.LOST, e.status());
+  }
+
+  @Test
+  void conditionsAreRefusedInWords() {
+    var e = assertThrows(UnsupportedOperationException.class, () -> belay.lock("a").newCondition());
+    assertTrue(e.getMessage().contains("condition"), e.getMessage());
+  }
+
+  @Test
+  void tryLockWithTimeWaits() throws Exception {
+    another().lock("a").lock();
+    assertFalse(belay.lock("a").tryLock(SHORT.toMillis(), TimeUnit.MILLISECONDS));
+    assertFalse(belay.lock("a").tryLock(0, TimeUnit.SECONDS));
+    assertFalse(belay.lock("a").tryLock(-1, TimeUnit.SECONDS));
+    assertTrue(belay.lock("b").tryLock(Long.MAX_VALUE, TimeUnit.DAYS));
+  }
+
+  @Test
+  void acquireTellsTimeoutAndBusy() {
+    another().lock("a").lock();
+    LockTimeoutException timeout = assertThrows(LockTimeoutException.class, () -> belay.lock("a").acquire(SHORT));
+    assertTrue(timeout.getMessage().contains("a"), timeout.getMessage());
+    assertThrows(BusyException.class, () -> belay.lock("a").acquire(Duration.ZERO));
+    assertTrue(belay.lock("a").tryAcquire().isEmpty());
+    assertDoesNotThrow(() -> assertTrue(belay.lock("a").tryAcquire(SHORT).isEmpty()));
+  }
+
+  @Test
+  void namesAreBytes() throws Exception {
+    byte[] nul = {'a', 0, 'b'};
+    byte[] invalid = {(byte) 0xff, (byte) 0xfe};
+    for (byte[] name : List.of(nul, invalid, "\ud83d\udd12}x".getBytes(StandardCharsets.UTF_8), new byte[1024])) {
+      try (Hold hold = belay.lock(name).acquire(LONG)) {
+        assertTrue(another().lock(name).tryAcquire().isEmpty());
+        assertArrayEquals(name, belay.list("*", 10).names().get(0));
+      }
+    }
+    try (Hold a = belay.lock("a").acquire(LONG)) {
+      assertTrue(another().lock(nul).tryAcquire().isPresent());
+    }
+    try (Hold emoji = belay.lock("\ud83d\udd12").acquire(LONG)) {
+      assertEquals(List.of("\ud83d\udd12"), belay.list("*\ud83d\udd12*", 10).texts());
+    }
+  }
+
+  @Test
+  void wrongNamesAreRefusedAtOnce() {
+    for (String name : List.of("", "x".repeat(1025))) {
+      InvalidArgumentException e = assertThrows(InvalidArgumentException.class, () -> belay.lock(name));
+      assertTrue(e.getMessage().contains("name"), e.getMessage());
+    }
+    assertThrows(InvalidArgumentException.class, () -> belay.multiLock("a", "a"));
+    assertEquals("name", assertThrows(NullPointerException.class, () -> belay.lock((String) null)).getMessage());
+    assertEquals("name", assertThrows(NullPointerException.class, () -> belay.multiLock("a", null)).getMessage());
+  }
+
+  @Test
+  void wrongDurationsAreRefusedInWordsOfJava() {
+    DistributedLock lock = belay.lock("a");
+    for (Duration wrong : List.of(Duration.ofNanos(30), Duration.ofNanos(-30), Duration.ofMillis(5), Duration.ofMillis(-5), Duration.ofDays(2),
+        Duration.ofSeconds(Long.MAX_VALUE), Duration.ofSeconds(Long.MIN_VALUE))) {
+      InvalidArgumentException e = assertThrows(InvalidArgumentException.class, () -> lock.withLease(wrong));
+      assertTrue(e.getMessage().matches("lease was -?[1-9]\\d* ms: .* is allowed"), e.getMessage());
+      assertThrows(InvalidArgumentException.class, () -> lock.withMaxHold(wrong.isNegative() ? wrong : Duration.ofNanos(1)));
+    }
+    assertThrows(InvalidArgumentException.class, () -> lock.withLease(Duration.ZERO));
+    assertThrows(InvalidArgumentException.class, () -> lock.withLockDelay(Duration.ofNanos(-1)));
+    assertThrows(InvalidArgumentException.class, () -> belay.latch("l").set(1, Duration.ofNanos(1)));
+    Duration two = Duration.ofMillis(2);
+    refuses("lease was 2 ms: 100..86400000 ms is allowed", () -> lock.withLease(two));
+    refuses("maxHold was 2 ms: 100..2592000000 ms is allowed", () -> lock.withMaxHold(two));
+    refuses("lockDelay was 120000 ms: 0..60000 ms is allowed", () -> lock.withLockDelay(Duration.ofMinutes(2)));
+    refuses("ttl was 2 ms: 100..2592000000 ms is allowed", () -> belay.latch("l").set(1, two));
+    refuses("count was 0: 1..1000000000 is allowed", () -> belay.latch("l").set(0));
+    refuses("watchdogLease was 2 ms: 100..86400000 ms is allowed", () -> Belay.options().watchdogLease(two));
+    refuses("requestTimeout was 2 ms: 10..3600000 ms is allowed", () -> Belay.options().requestTimeout(two));
+    refuses("maxHold was 2 ms: 0, 100..2592000000 ms is allowed", () -> Belay.options().maxHold(two));
+    refuses("maxPending was 0: 1..10000000 is allowed", () -> Belay.options().maxPending(0));
+    refuses("watchdog_lease_ms was 2: 100..86400000 is allowed", () -> Belay.options().set("watchdog_lease_ms", "2"));
+    try (Hold hold = lock.withLease(Duration.ofMinutes(1)).tryAcquire().orElseThrow()) {
+      refuses("lease was 2 ms: 100..86400000 ms is allowed", () -> hold.extend(two));
+    }
+  }
+
+  private static void refuses(String message, Executable wrong) {
+    assertEquals(message, assertThrows(InvalidArgumentException.class, wrong).getMessage());
+  }
+
+  @Test
+  void multiLockTakesAllOrNone() throws Exception {
+    try (Hold b = another().lock("b").acquire()) {
+      assertTrue(belay.multiLock("a", "b", "c").tryAcquire().isEmpty());
+      assertTrue(belay.lock("a").tryLock());
+      belay.lock("a").unlock();
+    }
+    try (Hold readers = belay.multiReadLock("a", "b").acquire()) {
+      assertTrue(another().multiReadLock("b", "c").tryAcquire().isPresent());
+    }
+    try (Hold all = belay.multiLock("d", "a", "e").acquire()) {
+      assertEquals(3, all.fences().length);
+      assertEquals(all.fence(2), all.fences()[2]);
+      assertFalse(another().lock("e").tryLock());
+      assertEquals(belay.inspect("e").members().get(0).fence(), all.fence(2));
+    }
+  }
+
+  @Test
+  void readersShareAndWritersExclude() throws Exception {
+    ReadWriteLock mine = belay.readWriteLock("a");
+    ReadWriteLock other = another().readWriteLock("a");
+    mine.readLock().lock();
+    assertTrue(other.readLock().tryLock());
+    other.readLock().unlock();
+    assertFalse(other.writeLock().tryLock());
+    assertThrows(WouldDeadlockException.class, () -> mine.writeLock().tryLock());
+    mine.readLock().unlock();
+    mine.writeLock().lock();
+    assertFalse(other.readLock().tryLock());
+    assertFalse(another().lock("a").tryLock());
+    mine.writeLock().unlock();
+  }
+
+  @Test
+  void downgradeLetsReadersIn() throws Exception {
+    try (Hold hold = belay.readWriteLock("a").writeLock().acquire()) {
+      DistributedLock reader = another().readWriteLock("a").readLock();
+      assertFalse(reader.tryLock());
+      hold.downgrade();
+      assertTrue(reader.tryLock());
+    }
+  }
+
+  @Test
+  void identitySharesTheLock() throws Exception {
+    try (Hold one = belay.lock("a").withIdentity("order 7").acquire();
+        Hold two = another().lock("a").withIdentity("order 7".getBytes(StandardCharsets.UTF_8)).acquire(LONG)) {
+      assertEquals(one.fence(), two.fence());
+      assertTrue(another().lock("a").tryAcquire().isEmpty());
+    }
+  }
+
+  @Test
+  void interruptEndsAcquireAndLeavesNothing() throws Exception {
+    Hold held = another().lock("a").acquire();
+    DistributedLock lock = belay.lock("a");
+    Thread[] threads = new Thread[1];
+    for (Body body : List.<Body>of(lock::acquire, lock::lockInterruptibly, () -> lock.tryLock(1, TimeUnit.DAYS))) {
+      var waiter = thread(() -> {
+        threads[0] = Thread.currentThread();
+        assertThrows(InterruptedException.class, body::run);
+        assertFalse(Thread.currentThread().isInterrupted());
+      });
+      eventually(() -> metric("pendings") == 1);
+      threads[0].interrupt();
+      join(waiter);
+      assertEquals(0, metric("pendings"));
+    }
+    held.release();
+    assertTrue(another().lock("a").tryAcquire(LONG).isPresent());
+    assertEquals(0, metric("holds"));
+  }
+
+  @Test
+  void interruptThatRacesWithAGrantLeavesNothing() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    Belay other = another();
+    int[] outcomes = new int[2];
+    for (int i = 0; i < 300; ++i) {
+      Hold held = other.lock("a").acquire(LONG);
+      Thread waiter = new Thread(() -> {
+        try {
+          lock.acquire().release();
+          ++outcomes[0];
+        } catch (InterruptedException e) {
+          ++outcomes[1];
+        }
+      });
+      waiter.start();
+      eventually(() -> metric("pendings") == 1 && waiter.getState() == Thread.State.WAITING);
+      held.releaseNoWait();
+      waiter.interrupt();
+      waiter.join();
+      eventually(() -> metric("holds") == 0);
+    }
+    assertEquals(300, outcomes[0] + outcomes[1]);
+    assertTrue(metric("grants") > outcomes[0], outcomes[0] + " acquired, but no grant met an interrupt");
+  }
+
+  @Test
+  void interruptBeforehandTakesNothing() {
+    Thread.currentThread().interrupt();
+    assertThrows(InterruptedException.class, () -> belay.lock("a").lockInterruptibly());
+    assertFalse(Thread.interrupted());
+    assertEquals(0, metric("acquires"));
+  }
+
+  @Test
+  void lockSurvivesInterruptAndRestoresTheFlag() throws Exception {
+    Hold held = another().lock("a").acquire();
+    Thread[] threads = new Thread[1];
+    var waiter = thread(() -> {
+      threads[0] = Thread.currentThread();
+      belay.lock("a").lock();
+      assertTrue(Thread.interrupted());
+      belay.lock("a").unlock();
+    });
+    eventually(() -> metric("pendings") == 1);
+    threads[0].interrupt();
+    eventually(() -> !threads[0].isInterrupted()); // it has seen the flag
+    assertFalse(waiter.isDone());
+    held.release();
+    join(waiter);
+  }
+
+  @Test
+  void tryLockThrowsWithoutServer() throws Exception {
+    try (Server gone = new Server()) {
+      gone.kill();
+      try (Belay client = Belay.options().url(gone.url()).requestTimeout(Duration.ofMillis(100)).connect()) {
+        DistributedLock lock = client.lock("a");
+        assertThrows(UnavailableException.class, lock::tryLock);
+        assertThrows(UnavailableException.class, () -> lock.tryLock(10, TimeUnit.MILLISECONDS));
+        assertThrows(UnavailableException.class, lock::tryAcquire);
+      }
+    }
+  }
+
+  @Test
+  void fixedLeaseEndsAndExtends() throws Exception {
+    try (Hold hold = belay.lock("a").withLease(Duration.ofSeconds(2)).acquire()) {
+      hold.extend(Duration.ofMinutes(5));
+      assertTrue(hold.remaining().toMinutes() >= 4, hold.remaining().toString());
+    }
+    Hold brief = belay.lock("a").withLease(Duration.ofMillis(100)).acquire();
+    eventually(() -> brief.state() == State.LOST);
+    assertThrows(LockLostException.class, brief::close);
+  }
+}
