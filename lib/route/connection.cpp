@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/contract.h"
 #include "route/server_error.h"
 
 namespace belay {
@@ -228,7 +229,13 @@ Connection::Heard Connection::on_reply(Reply whole, Micros now) {
   in_flight_.pop_front();
   Reply reply = whole;
   if (sent.script != nullptr && !whole.is_error()) {
-    const std::optional<Reply> marked = whole.without(sent.mark);
+    std::optional<Reply> marked = whole.without(sent.mark);
+    if (!marked && sent.mark.size() > contract::kMarkSize) {
+      marked = whole.without(sent.mark + "!");
+      if (marked) {
+        warn_of_unchecked_rights();
+      }
+    }
     if (!marked) {
       return refuse();
     }
@@ -348,6 +355,16 @@ void Connection::warn_of_eviction(std::string_view info) const {
     log_.write(BELAY_LOG_WARNING, link_.endpoint().display() +
                                       " may evict locks that are held: its maxmemory-policy is " +
                                       config_.credentials.masked(policy) + ", use noeviction");
+  }
+}
+
+// Once a connection.
+void Connection::warn_of_unchecked_rights() {
+  if (!std::exchange(told_unchecked_, true) && log_.enabled(BELAY_LOG_WARNING)) {
+    log_.write(BELAY_LOG_WARNING,
+               link_.endpoint().display() +
+                   " cannot tell which commands its user may run: a missing right "
+                   "is noticed only when it is needed");
   }
 }
 

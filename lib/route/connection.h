@@ -126,6 +126,7 @@ class Connection {
   Heard refuse();
   Status check_server(Reply hello);
   void warn_of_eviction(std::string_view info) const;
+  void warn_of_unchecked_rights();
   Status refusal(std::string_view during, std::string_view words) const;
 
   const Config& config_;
@@ -136,6 +137,7 @@ class Connection {
   std::deque<Sent> in_flight_;
   Micros answered_at_ = 0;  // when the latest reply came
   bool time_asked_ = false;
+  bool told_unchecked_ = false;
   std::vector<const Script*> loaded_;
   std::uint32_t calls_;
   bool tracking_ = false;

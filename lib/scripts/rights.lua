@@ -24,13 +24,17 @@ if mark:sub(@MARK_SIZE@ + 1, @MARK_SIZE@ + 1) == '?' then
     return type(tried) ~= 'table' or not tried.err or not tried.err:find("can't run this command", 1, true)
   end
   for right in ([[RIGHTS]]):gmatch('%l+') do
-    local allowed
+    local asked, allowed = true, nil
     if redis.acl_check_cmd then
-      allowed = redis.acl_check_cmd(right, arguments(right, right == 'publish' and inbox or KEYS[1]))
+      asked, allowed = pcall(redis.acl_check_cmd, right, arguments(right, right == 'publish' and inbox or KEYS[1]))
     else
       allowed = is_allowed_before_7(right)
     end
-    if not allowed then
+    if not asked then
+      -- A check that fails in itself takes no lock away. The mark that the reply repeats tells the client.
+      table.remove(ARGV)
+      table.insert(ARGV, mark .. '!')
+    elseif not allowed then
       return redis.error_reply('NOPERM no permission to run ' .. right:upper())
     end
   end

@@ -61,6 +61,50 @@ TEST_P(Scripts, ChangeNothingWhereTheyCheckTheRights) {
   }
 }
 
+// What a script asks the server about its user's rights goes to `answer`, a body in Lua.
+std::string asking(const std::string& answer, const Script& script) {
+  return "local server, redis = redis, {} for name, it in pairs(server) do redis[name] = it end "
+         "redis.acl_check_cmd = function(...) " +
+         answer + " end\n" + std::string(script.body);
+}
+
+// Newer servers refuse to be asked about a command with too few or too many arguments.
+TEST(Rights, AreAskedForWithAsManyArgumentsAsTheCommandsTake) {
+  for (const auto kind : {Backend::Kind::kRedis, Backend::Kind::kValkey}) {
+    Backend& server = Backend::get(kind);
+    server.reset();
+    for (const Script* const script : kAllScripts) {
+      server.execute(
+          {"EVAL",
+           asking("redis.call('HSET', 'asked', (...), select('#', ...)) return true", *script), "1",
+           "key", "mark?inbox"});
+    }
+    const std::vector<Reply> asked = server.execute({"HGETALL", "asked"}).elements;
+    EXPECT_GT(asked.size(), 40U) << "too few commands to believe it";
+    for (std::size_t i = 0; i + 1 < asked.size(); i += 2) {
+      const Reply info = server.execute({"COMMAND", "INFO", asked[i].text});
+      ASSERT_EQ(info.elements.size(), 1U);
+      ASSERT_GT(info.elements[0].elements.size(), 1U) << asked[i].text;
+      const std::int64_t arity = info.elements[0].elements[1].integer;
+      const std::int64_t words = std::stoll(asked[i + 1].text);
+      EXPECT_TRUE(arity < 0 ? words >= -arity : words == arity)
+          << asked[i].text << " is asked for with " << words << " words, its arity is " << arity;
+    }
+  }
+}
+
+// A check that goes wrong in itself takes no lock away; the mark says that it did.
+TEST_P(Scripts, GoOnWhereTheServerCannotBeAskedAboutRights) {
+  std::vector<std::string> call{"EVAL", asking("error('not now')", scripts::kAcquire), "5"};
+  const std::vector<std::string> keys = keys_of("name");
+  call.insert(call.end(), keys.begin(), keys.end());
+  call.push_back(AcquireCall{.client = "A"}.packed());
+  call.push_back("mark?" + kInbox);
+  const std::string granted = command(call).text;
+  EXPECT_EQ(granted.substr(0, 1), "\1");
+  EXPECT_TRUE(granted.ends_with("mark?" + kInbox + "!")) << printable(granted);
+}
+
 ON_ALL_BACKENDS(Scripts);
 
 }  // namespace

@@ -15,6 +15,15 @@ using What = Connection::Heard::What;
 
 constexpr Script kScript{"verb", "0123456789012345678901234567890123456789", "return 1"};
 
+constexpr Script kOther{"other", "1123456789012345678901234567890123456789", "return 2"};
+
+// A string, as a script answers whose check of the rights went wrong in itself.
+std::string unchecked(const std::string& reply) {
+  const std::size_t line = reply.find("\r\n") + 2;
+  const std::string text = reply.substr(line, reply.size() - line - 2) + "!";
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
 class ConnectionTest : public testing::Test {
  protected:
   // Up to and with the time.
@@ -57,7 +66,9 @@ class ConnectionTest : public testing::Test {
   Config config;
   std::string inbox = "inbox";
   FakeLink link;
-  Log log{BELAY_LOG_NONE, [] {}};
+  std::vector<std::string> logged;
+  Log log{BELAY_LOG_NONE, [] {}, BELAY_LOG_WARNING,
+          [this](std::int32_t, const std::string& message) { logged.push_back(message); }};
   Connection connection{config, inbox, link, log, 0};
   std::vector<Connection::Heard> heard;  // of the latest bytes; the replies are gone
   std::vector<std::string> texts;        // of those to commands, and of messages
@@ -112,6 +123,28 @@ TEST_F(ConnectionTest, FailsByTheReplyOfAnotherCall) {
   hear("$4\r\nmark\r\n");
   EXPECT_EQ(kinds(), std::vector<What>{What::kFailed});
   EXPECT_NE(connection.why().message.find("no command of ours"), std::string::npos);
+}
+
+TEST_F(ConnectionTest, BelievesAReplyWhoseRightsCouldNotBeCheckedAndSaysSoOnce) {
+  greet();
+  for (const Script* const script : {&kScript, &kOther}) {
+    connection.send({7, script, {}, {}}, now);
+    hear(unchecked(link.marks.marked("$2\r\nhi\r\n")));
+    EXPECT_EQ(texts, std::vector<std::string>{"hi"});
+  }
+  ASSERT_EQ(logged.size(), 1U);
+  EXPECT_NE(logged[0].find("cannot tell which commands its user may run"), std::string::npos);
+}
+
+// Where no rights were to be checked, that mark is another call's.
+TEST_F(ConnectionTest, FailsByAnUncheckedMarkThatItDidNotAskFor) {
+  greet();
+  connection.send({7, &kScript, {}, {}}, now);
+  answer("$2\r\nhi\r\n");
+  connection.send({8, &kScript, {}, {}}, now);
+  hear(unchecked(link.marks.marked("$2\r\nhi\r\n")));
+  EXPECT_EQ(kinds(), std::vector<What>{What::kFailed});
+  EXPECT_EQ(logged, std::vector<std::string>{});
 }
 
 TEST_F(ConnectionTest, GoesOnWithTheMarksOfTheOneBefore) {
