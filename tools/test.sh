@@ -1,86 +1,67 @@
 #!/usr/bin/env bash
-# From a bare machine to all tests: tools/test.sh [SUITE...]. Suites: unit script sim abi integration hostile oldest host lifetime chaos cli sql docs
-# go java lua conformance bench lint asan tsan fuzz debian13. None named: all of them. Beside these, valgrind, which takes a quarter of an hour. Prints a line a suite and at the end
-# `N passed, N failed`.
+# Runs the tests, on a bare machine too: tools/test.sh [--all | --list | SUITE...]. Without arguments it runs the gate, which every change passes;
+# --all runs every suite, --list says what each shows. A suite that fails does not stop the others. Each prints how many tests passed and failed, and
+# its seconds; the last line is `N passed, N failed`. The logs are in build/suites.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-all=(unit script sim abi integration hostile oldest host lifetime chaos cli sql docs go java lua conformance bench lint asan tsan fuzz debian13)
-suites=("${@:-${all[@]}}")
-passed=0
-failed=0
+# Groups run one after the other, the suites of a group side by side: those of the gate that share a group wait more than they compute.
+gate=(unit script sim abi lint 'integration hostile cli sql docs' go java lua conformance)
+others=(valkey tls oldest newest host lifetime chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
+declare -A shows=(
+  [unit]='single parts, in fake time and over a fake link'
+  [script]='every verb, reply and message, on four servers'
+  [sim]='10 000 schedules of the real engine and scripts under random faults; bounds in exact time'
+  [abi]='headers, exported symbols, layers, installed and static libraries'
+  [lint]='clang-format, luacheck, gofmt, go vet, shellcheck'
+  [integration]='the C API, in several processes, on Redis'
+  [hostile]='a neighbour who forges, replays and floods messages'
+  [cli]='the belay command, on Redis'
+  [sql]='fences in SQLite and PostgreSQL'
+  [docs]='the programs and shell lines of README and docs'
+  [go]='the Go binding'
+  [java]='the Java binding'
+  [lua]='the Lua binding'
+  [conformance]='one meaning in C, Go, Java, Lua and the command'
+  [valkey]='integration, hostile and cli, on Valkey'
+  [tls]='cuts, restarts and kills, over TLS'
+  [oldest]='integration, on Redis 6.2'
+  [newest]='script and integration, on the newest Redis and Valkey'
+  [host]='programs that are careless with descriptors, forks, stacks and clocks'
+  [lifetime]='no leak of descriptors, threads or memory'
+  [chaos]='histories of real processes under real faults'
+  [mutants]='the simulation notices each rule that is switched off'
+  [schedules]='100 000 schedules'
+  [bench]='the benchmark runs to its end'
+  [tidy]='clang-tidy'
+  [asan]='unit, integration, chaos and 500 schedules under AddressSanitizer and UBSan'
+  [tsan]='the same under ThreadSanitizer'
+  [fuzz]='hostile input, 20 s for each target'
+  [debian13]='the demo, unit, script, integration and cli, on a bare Debian 13'
+  [valgrind]='integration under memcheck'
+)
 
-began=$SECONDS
-count() { # SUITE PASSED FAILED
-  passed=$((passed + $2))
-  failed=$((failed + $3))
-  printf '%-12s %s passed, %s failed (%d s)\n' "$1" "$2" "$3" $((SECONDS - began))
-  began=$SECONDS
+# What a suite needs of the release build; nothing: it builds what it needs itself.
+targets() { # SUITE
+  case $1 in
+    unit | script) echo "$1_test" ;;
+    integration | tls | oldest | valgrind) echo integration ;;
+    newest) echo script_test integration ;;
+    cli) echo belay_cli ;;
+    asan | tsan | fuzz | debian13) ;;
+    *) echo all ;;
+  esac
 }
 
-# Prints the whole log of a suite that failed, and keeps for the end the lines that say what failed, with what stands just before or below them.
-show() { # SUITE LOG
-  cat "$2"
-  { echo "-- $1:" && grep -aE -B 4 '\[  FAILED  \]|: FAILED |^FAILED |--- FAIL|^(FAIL|ERROR)[: ]|\[ERROR\]|^not ok|WARNING: ThreadSan|ERROR: AddressSan' "$2" | tail -n 40
-    grep -aE -A 8 'VIOLATION' "$2" | head -n 40; } >>build/failures
+run_ctest() { # PRESET LABELS [OPTION...]
+  ctest --test-dir "build/$1" -L "^($2)\$" --verbose --no-tests=error "${@:3}"
 }
 
-# Runs ctest's tests of one label in a preset.
-run_tests() { # SUITE PRESET LABEL JOBS
-  ctest --test-dir "build/$2" -L "$3" -j "$4" --verbose --no-tests=error >"build/$2/$1.log" 2>&1
-  echo $? >"build/$2/$1.status"
-}
-
-# Adds up what they have printed of themselves: GoogleTest's, unittest's, Go's and plain `N passed, N failed` lines, or one a test that
-# prints none. A suite that runs nothing has failed, and so has whatever was skipped.
-count_tests() { # SUITE PRESET
-  local log=build/$2/$1.log status good bad
-  status=$(cat "build/$2/$1.status")
-  read -r good bad < <(awk '
-    { id = match($0, /^[0-9]+: /) ? substr($0, 1, RLENGTH - 2) : "" }
-    /\[  PASSED  \] [0-9]+ test/ { good += $5; own[id] = 1 }
-    /\[  (FAILED|SKIPPED) .*\] [0-9]+ test.*listed below/ { bad += $5; own[id] = 1 }
-    /: --- PASS: / { ++good; own[id] = 1 }
-    /: --- FAIL: / { ++bad; own[id] = 1 }
-    /: Ran [0-9]+ tests? in / { ran = $3; good += ran; own[id] = 1 }
-    /: FAILED \(|: OK \(/ { n = split($0, part, /[(,)]/)
-      for (i = 2; i <= n; ++i) if (split(part[i], word, "=") == 2) { good -= word[2]; bad += word[2] } }
-    / [0-9]+ passed, [0-9]+ failed *$/ { good += $(NF - 3); bad += $(NF - 1); own[id] = 1 }
-    /^ *[0-9]+\/[0-9]+ Test .*/ { match($0, /#[0-9]+/)
-      if (!own[substr($0, RSTART + 1, RLENGTH - 1)]) { if (/ Passed /) ++good; else ++bad } }
-    END { print good + 0, bad + 0 }' "$log")
-  if [ "$status" -ne 0 ] || [ "$good" -eq 0 ] || [ "$bad" -gt 0 ]; then
-    show "$1" "$log"
-    [ "$bad" -gt 0 ] || bad=1
-  fi
-  count "$1" "$good" "$bad"
-}
-
-# Builds what a suite runs, then runs it.
-run_ctest() { # SUITE JOBS [TARGET...], no target: all
-  if tools/build.sh release "${@:3}"; then
-    run_tests "$1" release "^$1\$" "$2"
-    count_tests "$1" release
-  else
-    count "$1" 0 1
-  fi
-}
-
-# One after the other: two sanitizers at a time keep two processors so busy that leases end.
-run_sanitizer() { # SUITE
-  if ! tools/build.sh "$1" unit_test integration chaos_worker chaos_hammer sim; then
-    count "$1" 0 1
-    return
-  fi
-  # Very many holds take a sanitized client minutes, so that their leases end: a tenth of them do as well here.
-  BELAY_TEST_HOLDS=2000 run_tests "$1" "$1" '^(unit|integration|chaos|sim_short)$' 1
-  count_tests "$1" "$1"
-}
-
-run_step() { # SUITE COMMAND...
-  local suite=$1
-  shift
-  if "$@"; then count "$suite" 1 0; else count "$suite" 0 1; fi
+# What sanitizers watch. Very many holds take a sanitized client minutes, so that their leases end: a tenth of them do as well here.
+run_sanitized() { # PRESET
+  tools/build.sh "$1" unit_test integration chaos_worker chaos_hammer sim || return 1
+  # The tests fork while threads run: what the thread sanitizer cannot follow there it must not end.
+  TSAN_OPTIONS="die_after_fork=0 ${TSAN_OPTIONS:-}" BELAY_TEST_HOLDS=2000 run_ctest "$1" 'unit|integration|chaos|sim_short'
 }
 
 # Counts as failed what memcheck finds. That some tests fail in it says nothing: a grant lease may be over before the slow client comes to it. Leaks
@@ -93,53 +74,123 @@ run_valgrind() {
   [ ! -s "$found.log" ]
 }
 
-# A command that counts its tests itself: the last line of what it prints is `N passed, N failed`, without the colours of tools.
-run_counting() { # SUITE COMMAND...
-  local log=build/$1.suite.log good=0 bad=0 status=0
-  "${@:2}" >"$log" 2>&1 || status=$?
-  read -r good bad < <(sed -n 's/\x1b\[[0-9;]*m//g; s/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
-  if [ "$status" -ne 0 ] || [ "${good:-0}" -eq 0 ]; then
-    show "$1" "$log"
-    [ "${bad:-0}" -gt 0 ] || bad=1
-  fi
-  count "$1" "${good:-0}" "$bad"
+# A command that counts nothing is one test.
+one_test() { "$@" && echo '1 passed, 0 failed'; }
+
+start() { # SUITE; prints its log
+  case $1 in
+    lint | tidy) one_test tools/lint.sh "$1" ;;
+    # What users of the bindings have: a library that is installed, and nothing of the build.
+    go | java | lua | conformance) "bindings/$1/test.sh" build/prefix ;;
+    asan | tsan) run_sanitized "$1" ;;
+    fuzz) one_test tools/fuzz.sh 20 ;;
+    valgrind) one_test run_valgrind ;;
+    # What depends on the system, with its compiler and its servers.
+    debian13) tools/on-debian.sh 13 bash -c 'tools/demo.sh && tools/test.sh unit script integration cli' ;;
+    *) run_ctest release "$1" ;;
+  esac
 }
 
-# What users of the bindings have: a library that is installed, and nothing of the build.
-run_binding() { # LANGUAGE, or conformance
-  if tools/build.sh release && cmake --install build/release --prefix build/prefix >build/prefix.log; then
-    run_counting "$1" "bindings/$1/test.sh" build/prefix
-  else
-    count "$1" 0 1
-  fi
+# Adds up what the tests in a log have printed of themselves: GoogleTest's, unittest's, Go's and plain `N passed, N failed` lines, or one a test of ctest's
+# that prints none. Of plain lines outside of ctest's the last one counts. What was skipped has failed.
+tally() { # LOG
+  awk '
+    { gsub(/\033\[[0-9;]*m/, ""); id = match($0, /^[0-9]+: /) ? substr($0, 1, RLENGTH - 2) : "" }
+    id == "" && /^[0-9]+ passed, [0-9]+ failed *$/ { plain_good = $1; plain_bad = $3 }
+    id == "" && /^ *[0-9]+\/[0-9]+ Test .*/ { match($0, /#[0-9]+/)
+      if (!own[substr($0, RSTART + 1, RLENGTH - 1)]) { if (/ Passed /) ++good; else ++bad } }
+    id == "" { next }
+    /\[  PASSED  \] [0-9]+ test/ { good += $5; own[id] = 1 }
+    /\[  (FAILED|SKIPPED) .*\] [0-9]+ test.*listed below/ { bad += $5; own[id] = 1 }
+    /: --- PASS: / { ++good; own[id] = 1 }
+    /: --- FAIL: / { ++bad; own[id] = 1 }
+    /: Ran [0-9]+ tests? in / { good += $3; own[id] = 1 }
+    /: FAILED \(|: OK \(/ { n = split($0, part, /[(,)]/)
+      for (i = 2; i <= n; ++i) if (split(part[i], word, "=") == 2) { good -= word[2]; bad += word[2] } }
+    / [0-9]+ passed, [0-9]+ failed *$/ { good += $(NF - 3); bad += $(NF - 1); own[id] = 1 }
+    END { print good + plain_good, bad + plain_bad }' "$1"
 }
 
-# The tests fork while threads run: what the thread sanitizer cannot follow there it must not end.
-export TSAN_OPTIONS="die_after_fork=0 ${TSAN_OPTIONS:-}"
+# Runs a suite; leaves its log, and what is to be said of it. One that runs nothing has failed.
+run() { # SUITE
+  local log=build/suites/$1.log began=$SECONDS status=0 good bad
+  start "$1" >"$log" 2>&1 </dev/null || status=$?
+  read -r good bad < <(tally "$log")
+  if ((bad == 0 && (status != 0 || good == 0))); then bad=1; fi
+  echo "$good $bad $((SECONDS - began))" >"build/suites/$1.result"
+}
+
+passed=0
+failed=0
+report() { # SUITE
+  local good bad seconds
+  read -r good bad seconds <"build/suites/$1.result"
+  passed=$((passed + good))
+  failed=$((failed + bad))
+  if ((bad > 0)); then
+    cat "build/suites/$1.log"
+    failed_suites+=("$1")
+  fi
+  printf '%-12s %s passed, %s failed (%d s)\n' "$1" "$good" "$bad" "$seconds"
+}
+
+# The lines that say what failed, with what stands just before or below them: what is kept of a long output is its end.
+explain() { # SUITE
+  echo "-- $1:"
+  grep -aE -B 4 '\[  FAILED  \]|: FAILED |^FAILED |--- FAIL|^(FAIL|ERROR)[: ]|\[ERROR\]|^not ok|WARNING: ThreadSan|ERROR: AddressSan' "build/suites/$1.log" | tail -n 40
+  grep -aE -A 8 'VIOLATION' "build/suites/$1.log" | head -n 40
+}
+
+# Builds what the suites need, and installs the library for the bindings.
+build() {
+  local suite needed=()
+  for suite in "${suites[@]}"; do
+    # shellcheck disable=SC2207 # words
+    needed+=($(targets "$suite"))
+  done
+  if ((${#needed[@]} == 0)); then return; fi
+  if [[ " ${needed[*]} " == *' all '* ]]; then needed=(all); fi
+  tools/build.sh release "${needed[@]}" &&
+    { [[ " ${suites[*]} " != *\ @(go|java|lua|conformance)\ * ]] || cmake --install build/release --prefix build/prefix >build/suites/prefix.log; }
+}
+
+groups=("$@")
+case ${1:-} in
+  '') groups=("${gate[@]}") ;;
+  --all) groups=("${gate[@]}" "${others[@]}") ;;
+  --list)
+    printf '%s\n' "${gate[@]}" "${others[@]}" | tr ' ' '\n' | while read -r suite; do
+      printf '%-12s %-5s %s\n' "$suite" "$([[ " ${gate[*]} " == *" $suite "* ]] && echo gate)" "${shows[$suite]}"
+    done
+    exit ;;
+esac
+mapfile -t suites < <(printf '%s\n' "${groups[@]}" | tr ' ' '\n')
+for suite in "${suites[@]}"; do
+  if [[ -z ${shows[$suite]:-} ]]; then
+    echo "tools/test.sh: there is no suite '$suite'; --list names them" >&2
+    exit 64
+  fi
+done
 
 tools/install-deps.sh || exit 1
-mkdir -p build
-rm -f build/failures
-for suite in "${suites[@]}"; do
-  case $suite in
-    lint) run_step lint tools/lint.sh ;;
-    fuzz) run_step fuzz tools/fuzz.sh 20 ;;
-    asan | tsan) run_sanitizer "$suite" ;;
-    unit | script) run_ctest "$suite" 1 "${suite}_test" ;;
-    # They wait more than they work, each on one server: both at a time.
-    integration) run_ctest integration 2 integration ;;
-    cli) run_ctest cli 2 belay_cli ;;
-    sim | abi | hostile | oldest | host | lifetime | chaos | sql | docs | bench) run_ctest "$suite" 1 ;;
-    go | java | lua | conformance) run_binding "$suite" ;;
-    debian13) # what depends on the system: README's commands, from a bare Debian 13 on, with its compiler and its servers
-      run_counting debian13 tools/on-debian.sh 13 bash -c 'tools/demo.sh && tools/test.sh unit script integration cli' ;;
-    valgrind)
-      if tools/build.sh release integration; then run_step valgrind run_valgrind; else count valgrind 0 1; fi ;;
-    *)
-      echo "unknown suite '$suite'; there are: ${all[*]} valgrind" >&2
-      exit 64 ;;
-  esac
+rm -rf build/suites build/gate-passed
+mkdir -p build/suites
+if ! build; then
+  echo "the build failed; the tests did not run"
+  echo '0 passed, 1 failed'
+  exit 1
+fi
+echo "installation and build took $SECONDS s"
+failed_suites=()
+for group in "${groups[@]}"; do
+  for suite in $group; do run "$suite" & done
+  wait
+  for suite in $group; do report "$suite"; done
 done
-if [ -s build/failures ]; then cat build/failures; fi
+for suite in "${failed_suites[@]}"; do explain "$suite"; done
+if ((failed == 0)) && [[ " ${suites[*]} " == *" ${gate[*]} "* && -z $(git status --porcelain) ]]; then
+  git rev-parse 'HEAD^{tree}' >build/gate-passed
+fi
+echo "in all $SECONDS s"
 echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+((failed == 0))

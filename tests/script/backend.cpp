@@ -103,6 +103,12 @@ std::vector<std::string> reader_of(const std::string& key, const std::string& ty
   return {type == "hash" ? "HGETALL" : type == "list" ? "LLEN" : "GET", key};
 }
 
+// The environment may name another version.
+std::string program(const char* variable, const char* usual) {
+  const char* const given = std::getenv(variable);
+  return given != nullptr ? given : usual;
+}
+
 }  // namespace
 
 Backend& Backend::get(Kind kind) {
@@ -111,14 +117,14 @@ Backend& Backend::get(Kind kind) {
     return sim;
   }
   if (kind == Kind::kRedis) {
-    static RealBackend redis("redis-server");
+    static RealBackend redis(program("BELAY_TEST_REDIS", "redis-server"));
     return redis;
   }
   if (kind == Kind::kOldestRedis) {
     static RealBackend oldest("redis-server-6.2");
     return oldest;
   }
-  static RealBackend valkey("valkey-server");
+  static RealBackend valkey(program("BELAY_TEST_VALKEY", "valkey-server"));
   return valkey;
 }
 
