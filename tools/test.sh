@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 # Groups run one after the other, the suites of a group side by side: those of the gate that share a group wait more than they compute.
-gate=(unit script sim abi lint 'integration hostile cli sql docs' go java lua conformance)
+gate=(unit script sim abi lint 'integration cli' 'hostile sql docs' go java lua conformance)
 others=(valkey tls oldest newest host lifetime chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
 declare -A shows=(
   [unit]='single parts, in fake time and over a fake link'
