@@ -70,7 +70,7 @@ void Barrier::let_pass(Claim& claim, std::int64_t generation, Micros now) {
     event.generation = generation;
     outcomes_.complete(*pending, std::move(event), now);
   }
-  course_.end(claim, false, 0, now);
+  course_.end(claim, false, {}, now);
 }
 
 // Where it is not the generation that is waited for, or it has not been opened, the server knows.

@@ -59,7 +59,7 @@ void Bundles::ask_part(Bundle& bundle, std::size_t index, Micros now) {
   request.lease = bundle.lease;
   Pending& pending = course_.add_acquire(part.tag, request, 0, now);
   ++ledger_.parts_pending;
-  pending.lead = bundle.tag;
+  pending.lead = ledger_.pendings.at(bundle.tag)->ref();
   pending.bundle = bundle.id;
   pending.is_try = bundle.stage == BundleStage::kTrying;
   pending.together = pending.is_try;
@@ -198,7 +198,7 @@ Pending& Bundles::add_lead(std::int64_t tag, PendingKind kind, const Bundle& bun
 Pending& Bundles::add_part(Pending& lead, Micros now) {
   Pending& part = ledger_.add_pending(--ledger_.last_part, lead.kind, now);
   ++ledger_.parts_pending;
-  part.lead = lead.tag;
+  part.lead = lead.ref();
   part.bundle = lead.bundle;
   ++lead.parts;
   return part;
@@ -206,8 +206,8 @@ Pending& Bundles::add_part(Pending& lead, Micros now) {
 
 void Bundles::take_steps(Micros now) {
   while (!ledger_.bundles_due.empty() || !ledger_.leads_due.empty()) {
-    for (const std::int64_t tag : std::exchange(ledger_.leads_due, {})) {
-      if (Pending* const lead = ledger_.pending(tag); lead != nullptr) {
+    for (const PendingRef& due : std::exchange(ledger_.leads_due, {})) {
+      if (Pending* const lead = ledger_.pending(due); lead != nullptr) {
         outcomes_.complete(*lead, std::move(lead->event), now);
       }
     }

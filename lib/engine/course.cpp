@@ -101,9 +101,9 @@ void Course::line_up(Claim& claim, Pending& pending, Micros now) {
 
 void Course::reconcile(Claim& claim, Micros now) {
   if (claim.state != ClaimState::kIdle && claim.waiting.empty() && claim.holds.empty()) {
-    end(claim, claim.state == ClaimState::kHeld || claim.asking.begun, 0, now);
+    end(claim, claim.state == ClaimState::kHeld || claim.asking.begun, {}, now);
   } else if (claim.state == ClaimState::kAsking && !claim.waiting.front()->want.suits(claim.want)) {
-    end(claim, claim.asking.begun, 0, now);
+    end(claim, claim.asking.begun, {}, now);
   }
   if (claim.state == ClaimState::kIdle && !claim.waiting.empty()) {
     start(claim, now);
@@ -260,7 +260,7 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
       on_busy(claim, now);
       break;
     case AcquireCode::kStale:
-      end(claim, false, 0, now);
+      end(claim, false, {}, now);
       break;
     case AcquireCode::kPassed:
       barrier_.let_pass(claim, answer.generation, now);
@@ -304,7 +304,7 @@ void Course::refuse(Claim& claim, const Status& status, Micros now) {
   for (Pending* pending : claim.concerned(claim.asking.generation)) {
     outcomes_.complete(*pending, status, now);
   }
-  end(claim, maybe_on_server, 0, now);
+  end(claim, maybe_on_server, {}, now);
 }
 
 void Course::on_busy(Claim& claim, Micros now) {
@@ -315,7 +315,7 @@ void Course::on_busy(Claim& claim, Micros now) {
     outcomes_.complete(*claim.waiting.front(), Status(BELAY_BUSY), now);
   }
   if (claim.waiting.empty()) {
-    end(claim, claim.asking.maybe_on_server || claim.asking.suspect_until.any(), 0, now);
+    end(claim, claim.asking.maybe_on_server || claim.asking.suspect_until.any(), {}, now);
   } else {
     mark_reached(claim);
     ask(claim, now);
@@ -409,7 +409,7 @@ void Course::on_verdict(const Verdict& verdict, Micros now) {
     if (claim.may_hand_locally(now)) {
       pass_on(claim, now);
     } else {
-      end(claim, true, 0, now);
+      end(claim, true, {}, now);
     }
   }
 }
@@ -558,11 +558,11 @@ void Course::drop_hold(Hold& hold, Pending* release, Micros now) {
   }
   const bool stays = !claim.holds.empty();
   const bool handed = !stays && claim.may_hand_locally(now);
-  std::int64_t tag = 0;
+  PendingRef waiting;
   if (release != nullptr && (stays || handed)) {
     outcomes_.complete(*release, Status(), now);
   } else if (release != nullptr) {
-    tag = release->tag;
+    waiting = release->ref();
     release->claim = &claim;
     // A grant that was not confirmed ends soon: no reason to give up on the answer.
     if (claim.held.confirmed) {
@@ -575,7 +575,7 @@ void Course::drop_hold(Hold& hold, Pending* release, Micros now) {
   } else if (handed) {
     pass_on(claim, now);
   } else {
-    end(claim, true, tag, now);
+    end(claim, true, waiting, now);
   }
   reconcile(claim, now);
 }
@@ -627,16 +627,16 @@ void Course::close(Claim& claim, Micros now) {
         declare_lost(*hold, BELAY_REASON_CLOSED, "the client was shut down", now);
       }
     }
-    end(claim, !abandoned, 0, now);
+    end(claim, !abandoned, {}, now);
   }
   reconcile(claim, now);
 }
 
-void Course::end(Claim& claim, bool leaves, std::int64_t tag, Micros now) {
+void Course::end(Claim& claim, bool leaves, const PendingRef& release, Micros now) {
   Leaving leaving = claim.end(now);
   ledger_.epochs.erase(claim.epoch);
   if (leaves || leaving.sweep_until.any()) {
-    leaving.tag = tag;
+    leaving.release = release;
     leave(claim, leaving, now);
   }
 }
@@ -724,7 +724,7 @@ void Course::on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& 
 // earlier command of ours may have freed it.
 Status Course::status_of_release(const Claim& claim, const Leaving& leaving, LeaveCode code,
                                  Micros now) const {
-  const Pending* const pending = ledger_.pending(leaving.tag);
+  const Pending* const pending = ledger_.pending(leaving.release);
   if (pending == nullptr || code != LeaveCode::kNotOurs || leaving.sent > 1 ||
       now >= leaving.ours_until) {
     return {};
@@ -775,7 +775,7 @@ void Course::on_leave_error(Claim& claim, Leaving& leaving, std::string_view wor
 }
 
 void Course::complete_release(Leaving& leaving, Status status, Micros now) {
-  Pending* const pending = ledger_.pending(std::exchange(leaving.tag, 0));
+  Pending* const pending = ledger_.pending(std::exchange(leaving.release, {}));
   if (pending != nullptr) {
     outcomes_.complete(*pending, std::move(status), now);
   }
@@ -808,7 +808,7 @@ void Course::lose(Claim& claim, std::int32_t reason, const std::string& why, Mic
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
     lose_hold(*hold, reason, why, now);
   }
-  end(claim, true, 0, now);
+  end(claim, true, {}, now);
 }
 
 // ---- Messages
@@ -986,7 +986,7 @@ void Course::check_holds(Claim& claim, Micros now) {
   if (claim.holds.empty() && claim.may_hand_locally(now)) {
     pass_on(claim, now);
   } else if (claim.holds.empty()) {
-    end(claim, true, 0, now);
+    end(claim, true, {}, now);
   } else {
     share_what_is_left(claim, now);
   }
@@ -1027,12 +1027,12 @@ Status Course::acquire_timeout(const Pending& pending) const {
 Status Course::release_timeout(const Pending& pending) const {
   Status status = outcomes_.unavailable(*pending.claim->node, "the release was not answered");
   for (Leaving& leaving : pending.claim->leaving) {
-    const bool own = leaving.tag == pending.tag;
+    const bool own = leaving.release == pending.ref();
     const Micros until = own                         ? leaving.expires_by
                          : leaving.sweep_until.any() ? leaving.cut_until
                                                      : 0;
     status.in_doubt_until = std::max(status.in_doubt_until, until);
-    leaving.tag = own ? 0 : leaving.tag;
+    leaving.release = own ? PendingRef() : leaving.release;
   }
   return status;
 }

@@ -54,8 +54,8 @@ class Course {
   AcquireArgs begin_ask(Claim& claim, Micros now);
   void send_leave(Claim& claim, Leaving& leaving, Micros now);
   [[nodiscard]] LeaveArgs args_of(const Claim& claim, const Leaving& leaving) const;
-  // Ends the current epoch. `tag`: of the release that waits for the server's answer.
-  void end(Claim& claim, bool leaves, std::int64_t tag, Micros now);
+  // Ends the current epoch. `release`, if any, waits for the server's answer.
+  void end(Claim& claim, bool leaves, const PendingRef& release, Micros now);
 
   // Replies.
   void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);

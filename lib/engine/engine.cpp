@@ -442,7 +442,7 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
       watchdog_.on_watch_reply(*flight, reply);
       break;
     case FlightKind::kQuery:
-      if (Pending* const pending = ledger_.pending(flight->tag);
+      if (Pending* const pending = ledger_.pending(flight->pending);
           pending != nullptr && pending->command == id) {
         operations_.on_reply(*pending, node, reply, sent, now);
       }
@@ -585,7 +585,7 @@ void Engine::give_up_on(std::uint64_t id, const Flight& flight, std::vector<Clai
   for (const Renewed& renewed : flight.renewed) {
     let_go(renewed.ref.claim);
   }
-  Pending* const pending = ledger_.pending(flight.tag);
+  Pending* const pending = ledger_.pending(flight.pending);
   if (pending != nullptr && pending->command == id && may_be_repeated(*pending)) {
     pending->command = 0;
   }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/contract.h"
+#include "engine/pending_ref.h"
 
 namespace belay {
 
@@ -113,7 +114,7 @@ struct Leaving {
   Micros expires_by = 0;
   Micros cut_until = 0;
   // The release that waits for the answer.
-  std::int64_t tag = 0;
+  PendingRef release;
   // Local time until which the server had vouched for it.
   Micros ours_until = 0;
   // How often it was left, but for what certainly did nothing.

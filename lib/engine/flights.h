@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "engine/claim.h"
+#include "engine/pending_ref.h"
 #include "route/command.h"
 #include "route/node.h"
 
@@ -39,7 +40,7 @@ struct Flight {
   Node* node = nullptr;
   ClaimRef ref;          // of a command for one claim
   ServerTime not_after;  // of an acquire
-  std::int64_t tag = 0;  // of the submission that it answers
+  PendingRef pending;    // the submission that it answers
   std::vector<Renewed> renewed;
   std::vector<ClaimRef> refs;         // of a command for several names
   std::vector<std::int64_t> watched;  // epochs

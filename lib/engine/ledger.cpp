@@ -103,6 +103,11 @@ Pending* Ledger::pending(std::int64_t tag) const {
   return entry(pendings, tag);
 }
 
+Pending* Ledger::pending(const PendingRef& ref) const {
+  Pending* const found = pending(ref.tag);
+  return found == nullptr || found->order != ref.order ? nullptr : found;
+}
+
 Hold* Ledger::hold(std::int64_t id) const {
   return entry(holds, id);
 }

@@ -53,6 +53,8 @@ struct Ledger {
   // Takes it out of its claim's line, from its hold and from the tables.
   std::unique_ptr<Pending> take_pending(Pending& pending);
   [[nodiscard]] Pending* pending(std::int64_t tag) const;
+  // None if that one has ended, also where its tag is in use again.
+  [[nodiscard]] Pending* pending(const PendingRef& ref) const;
   // The server that it asks.
   [[nodiscard]] Node& node_for(const Pending& pending) const;
 
@@ -90,7 +92,7 @@ struct Ledger {
   std::deque<Claim*> checks_due;          // the server is to be asked about them anew
   std::vector<Claim*> claims_for_clock;   // wait for a sample of it
   std::vector<std::int64_t> bundles_due;  // their next step is
-  std::vector<std::int64_t> leads_due;    // all of whose parts have completed
+  std::vector<PendingRef> leads_due;      // all of whose parts have completed
   std::unordered_map<std::uint16_t, std::int64_t> highest_fences;  // by slot
   std::size_t submissions = 0;  // of pendings: neither blocking calls nor parts
   std::size_t parts_pending = 0;

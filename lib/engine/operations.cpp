@@ -87,14 +87,14 @@ void Operations::send(Pending& pending, Micros now) {
   // Rule 3. Also what changes nothing waits: it may ask for what an earlier query changes.
   if (pending.query != nullptr && !node.clock().known(now)) {
     node.refresh_clock(now);
-    queries_for_clock_.push_back(pending.tag);
+    queries_for_clock_.push_back(pending.ref());
     return;
   }
   const Micros until =
       pending.reach_by == kNever ? now + timing_.request_timeout() : pending.reach_by;
   const ServerTime not_after = Timing::not_after(node, until, now);
   Flight flight;
-  flight.tag = pending.tag;
+  flight.pending = pending.ref();
   ++pending.unanswered;
   pending.may_arrive_until = std::max(pending.may_arrive_until, node.clock().passed_by(not_after));
   pending.command = flights_.send(node, command_of(pending, not_after), std::move(flight), now);
@@ -133,8 +133,8 @@ void Operations::send_in_order(std::vector<Pending*> queries, Micros now) {
 
 void Operations::on_clock(const Node& node, Micros now) {
   std::vector<Pending*> queries;
-  std::erase_if(queries_for_clock_, [this, &node, &queries](std::int64_t tag) {
-    Pending* const pending = ledger_.pending(tag);
+  std::erase_if(queries_for_clock_, [this, &node, &queries](const PendingRef& query) {
+    Pending* const pending = ledger_.pending(query);
     const bool ends = pending == nullptr || &ledger_.node_for(*pending) == &node;
     if (ends && pending != nullptr) {
       queries.push_back(pending);

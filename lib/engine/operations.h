@@ -66,7 +66,7 @@ class Operations {
   Watchdog& watchdog_;
   Course& course_;
   Barrier& barrier_;
-  std::vector<std::int64_t> queries_for_clock_;  // wait for a sample of it
+  std::vector<PendingRef> queries_for_clock_;  // wait for a sample of it
 };
 
 }  // namespace belay

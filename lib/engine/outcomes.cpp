@@ -69,7 +69,7 @@ void Outcomes::complete(Pending& pending, Event event, Micros now) {
     event.in_doubt = event.status.in_doubt_until - now;
   }
   const std::unique_ptr<Pending> ended = ledger_.take_pending(pending);
-  if (ended->lead != 0) {
+  if (ended->lead.any()) {
     on_part_done(*ended, event);
     return;
   }

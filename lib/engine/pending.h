@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "engine/event.h"
+#include "engine/pending_ref.h"
 #include "engine/primitive.h"
 #include "engine/query.h"
 #include "engine/timer_heap.h"
@@ -63,10 +64,12 @@ struct Pending {
 
   // What is about several names leads a part for each; parts have tags of their own, below zero.
   std::int64_t bundle = 0;  // of the lead and of its parts
-  std::int64_t lead = 0;    // of a part: the tag of its lead
+  PendingRef lead;          // of a part
   std::size_t parts = 0;    // of a lead: how many have not completed
 
-  [[nodiscard]] bool is_lead() const { return bundle != 0 && lead == 0; }
+  [[nodiscard]] PendingRef ref() const { return {tag, order}; }
+
+  [[nodiscard]] bool is_lead() const { return bundle != 0 && !lead.any(); }
 
   // Whether it asks the server without changing a claim's course.
   [[nodiscard]] bool is_operation() const {

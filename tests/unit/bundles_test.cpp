@@ -107,7 +107,7 @@ class ABundle : public EngineParts {
     } else if (flight->kind == FlightKind::kWatch) {
       watchdog_.on_watch_reply(*flight, reply);
     } else if (flight->kind == FlightKind::kQuery) {
-      operations_.on_reply(*ledger_.pending(flight->tag), node, reply, sent, now);
+      operations_.on_reply(*ledger_.pending(flight->pending), node, reply, sent, now);
     } else {
       Claim& claim = *flight->ref.claim;
       --claim.in_flight;

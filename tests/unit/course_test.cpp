@@ -564,7 +564,7 @@ TEST_F(CourseAlone, IsInDoubtOfAReleaseUntilItsRecordHasLapsed) {
   drop(got(1).id, 2);
   const Micros lapses = claim().leaving[0].expires_by;
   EXPECT_EQ(course_.release_timeout(*ledger_.pending(2)).in_doubt_until, lapses);
-  EXPECT_EQ(claim().leaving[0].tag, 0);
+  EXPECT_FALSE(claim().leaving[0].release.any());
 }
 
 // ---- Messages about what is over

@@ -30,7 +30,7 @@ TEST_F(FlightsAlone, AreFoundByTheirReplies) {
   Flight renewal;
   renewal.kind = FlightKind::kRenew;
   Flight query;
-  query.tag = 7;
+  query.pending = {7, 3};
   const std::uint64_t first = send(renewal);
   const std::uint64_t second = send(query);
   EXPECT_EQ(flights_.sent(), 2U);
@@ -39,7 +39,7 @@ TEST_F(FlightsAlone, AreFoundByTheirReplies) {
   EXPECT_EQ(replies_, (std::vector<std::uint64_t>{first, second}));
   const std::optional<Flight> taken = flights_.take(second);
   ASSERT_TRUE(taken);
-  EXPECT_EQ(taken->tag, 7);
+  EXPECT_EQ(taken->pending, (PendingRef{7, 3}));
   EXPECT_EQ(taken->node, &node_);
   EXPECT_EQ(flights_.take(first)->kind, FlightKind::kRenew);
 }

@@ -27,7 +27,7 @@ class OperationsAlone : public EngineParts {
   void on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent, Micros now) override {
     const std::optional<Flight> flight = flights_.take(id);
     ASSERT_TRUE(flight.has_value());
-    Pending* const pending = ledger_.pending(flight->tag);
+    Pending* const pending = ledger_.pending(flight->pending);
     if (pending != nullptr && pending->command == id) {
       operations_.on_reply(*pending, node, reply, sent, now);
     }
@@ -37,7 +37,7 @@ class OperationsAlone : public EngineParts {
 
   void on_node_down(Node& node, Micros /*now*/) override {
     for (const auto& [id, flight] : flights_.take_all_of(node)) {
-      if (Pending* const pending = ledger_.pending(flight.tag); pending != nullptr) {
+      if (Pending* const pending = ledger_.pending(flight.pending); pending != nullptr) {
         pending->command = 0;
       }
     }
@@ -65,6 +65,16 @@ TEST_F(OperationsAlone, GoOutInTheirOrderOnceTheClockIsKnown) {
   ASSERT_EQ(commands.size(), 2U);
   EXPECT_NE(commands[0].find("first"), std::string::npos);
   EXPECT_NE(commands[1].find("second"), std::string::npos);
+}
+
+TEST_F(OperationsAlone, ThatWaitForTheClockAreNotALaterSubmissionOfTheSameTag) {
+  now_ += 31 * kSecond;
+  operations_.query(1, ping_query(), now_);
+  ASSERT_EQ(sent().size(), 1U);  // TIME
+  outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED), now_);
+  ledger_.add_pending(1, PendingKind::kAcquire, now_);
+  answer("*2\r\n$3\r\n200\r\n$1\r\n0\r\n");
+  EXPECT_TRUE(sent().empty());
 }
 
 TEST_F(OperationsAlone, AreSentAgainInTheirOrderOnANewConnection) {

@@ -47,7 +47,8 @@ class OutcomesAlone : public EngineParts {
 
   Pending& part(std::int64_t tag, PendingKind kind) {
     Pending& part = pending(tag, kind);
-    part.lead = 1;
+    const Pending* const lead = ledger_.pending(1);
+    part.lead = lead != nullptr ? lead->ref() : PendingRef{1, part.order};
     part.bundle = 77;
     part.claim = &ledger_.claim_of(lock_, tag == -1 ? "a" : "b");
     ++ledger_.parts_pending;
@@ -185,11 +186,27 @@ TEST_F(OutcomesAlone, OfPartsMakeTheWorstOfThemTheWhole) {
   Event worse = outcomes_.outcome(second, Status(BELAY_NOT_PERMITTED));
   worse.remaining = 7 * kSecond;
   outcomes_.complete(second, std::move(worse), now_);
-  EXPECT_EQ(ledger_.leads_due, std::vector<std::int64_t>{1});
+  EXPECT_EQ(ledger_.leads_due, std::vector<PendingRef>{lead.ref()});
   EXPECT_EQ(lead.event.status.code, BELAY_NOT_PERMITTED);
   EXPECT_EQ(lead.event.status.in_doubt_until, now_ + kSecond);
   EXPECT_EQ(lead.event.remaining, 3 * kSecond);
   EXPECT_TRUE(events_.events.empty());
+}
+
+// A caller may use a tag again as soon as its submission has ended, as by a cancel.
+TEST_F(OutcomesAlone, OfPartsAreNotThoseOfALaterSubmissionOfTheSameTag) {
+  Pending& cancelled = pending(1, PendingKind::kVerify);
+  cancelled.parts = 1;
+  Pending& old_part = part(-1, PendingKind::kVerify);
+  ended(cancelled, Status(BELAY_CANCELLED));
+  Pending& lead = pending(1, PendingKind::kVerify);
+  lead.event = outcomes_.outcome(lead, Status());
+  lead.parts = 1;
+  part(-2, PendingKind::kVerify);
+  outcomes_.complete(old_part, Status(BELAY_NOT_PERMITTED), now_);
+  EXPECT_TRUE(ledger_.leads_due.empty());
+  EXPECT_EQ(lead.parts, 1U);
+  EXPECT_TRUE(lead.event.status.ok());
 }
 
 // What its parts have goes back.
