@@ -175,6 +175,11 @@ func LockDelay(delay time.Duration) LockOption {
 	return setting(native.BelayRequestSetLockDelayMs, milliseconds(delay))
 }
 
+// Confirmed has an acquire end only when the server has answered that this client has the lock: use it if what the lock starts cannot
+// be undone at once, such as a process. Default: a lock that another client's release hands over is held as soon as its message comes,
+// and a stop of this process right then may lose it. It costs such an acquire one more round trip.
+func Confirmed() LockOption { return setting(native.BelayRequestSetConfirmed, 1) }
+
 // milliseconds rounds away from 0: less than one is not none.
 func milliseconds(d time.Duration) int64 {
 	whole, rest := d.Milliseconds(), d%time.Millisecond

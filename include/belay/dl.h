@@ -51,6 +51,7 @@ struct belay_dl {
   int32_t (*belay_options_set_tls_min_version)(belay_options* options, const char* version);
   int32_t (*belay_options_set_log_level)(belay_options* options, int32_t level);
   int32_t (*belay_options_set)(belay_options* options, const char* name, const char* value);
+  const char* (*belay_options_get)(belay_options* options, const char* name);
   const char* (*belay_option_name)(int32_t index);
   const char* (*belay_option_text)(const char* name, int32_t what);
   belay_client* (*belay_client_new)(belay_options* options);
@@ -73,6 +74,7 @@ struct belay_dl {
   int32_t (*belay_request_set_lease_ms)(belay_request* request, int64_t lease_ms);
   int32_t (*belay_request_set_max_hold_ms)(belay_request* request, int64_t max_hold_ms);
   int32_t (*belay_request_set_notify)(belay_request* request, int32_t notify);
+  int32_t (*belay_request_set_confirmed)(belay_request* request, int32_t confirmed);
   int64_t (*belay_lock)(belay_client* client, const char* name, int64_t name_size, int64_t wait_ms, belay_event** event);
   int64_t (*belay_acquire)(belay_client* client, const belay_request* request, int64_t owner, int64_t wait_ms, belay_event** event);
   int32_t (*belay_release)(belay_client* client, int64_t hold);
@@ -178,6 +180,7 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
          belay_dl_find(dl, "belay_options_set_tls_min_version", &dl->belay_options_set_tls_min_version) &&
          belay_dl_find(dl, "belay_options_set_log_level", &dl->belay_options_set_log_level) &&
          belay_dl_find(dl, "belay_options_set", &dl->belay_options_set) &&
+         belay_dl_find(dl, "belay_options_get", &dl->belay_options_get) &&
          belay_dl_find(dl, "belay_option_name", &dl->belay_option_name) &&
          belay_dl_find(dl, "belay_option_text", &dl->belay_option_text) &&
          belay_dl_find(dl, "belay_client_new", &dl->belay_client_new) &&
@@ -200,6 +203,7 @@ static inline int belay_dl_find_all(struct belay_dl* dl) {
          belay_dl_find(dl, "belay_request_set_lease_ms", &dl->belay_request_set_lease_ms) &&
          belay_dl_find(dl, "belay_request_set_max_hold_ms", &dl->belay_request_set_max_hold_ms) &&
          belay_dl_find(dl, "belay_request_set_notify", &dl->belay_request_set_notify) &&
+         belay_dl_find(dl, "belay_request_set_confirmed", &dl->belay_request_set_confirmed) &&
          belay_dl_find(dl, "belay_lock", &dl->belay_lock) &&
          belay_dl_find(dl, "belay_acquire", &dl->belay_acquire) &&
          belay_dl_find(dl, "belay_release", &dl->belay_release) &&

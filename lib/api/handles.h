@@ -30,6 +30,7 @@ struct belay_options {
   belay::Status url_variable;  // what is wrong with the environment's, unless a setter overrides it
   // What is wrong with another variable of the environment, unless its option was set.
   std::map<const belay::Option*, belay::Status> variables;
+  std::map<const belay::Option*, std::string> values;  // as they were last asked for
   bool used = false;
 
   // The first thing that is wrong.

@@ -141,8 +141,7 @@ std::string Option::range() const {
   }
 }
 
-std::string Option::usual() const {
-  const Config config = default_config();
+std::string Option::value_in(const Config& config) const {
   if (type == OptionType::kLevel) {
     return log_level_name(config.*number);
   }

@@ -38,8 +38,8 @@ struct Option {
 
   // What may be set, such as "100..86400000".
   [[nodiscard]] std::string range() const;
-  // The default of this program, as it would be set.
-  [[nodiscard]] std::string usual() const;
+  // Its value there, as it would be set; of what has no field, the default in words.
+  [[nodiscard]] std::string value_in(const Config& config) const;
 
   // Sets the field; or "NAME was VALUE: RANGE is allowed", and nothing is changed.
   Status set_number(std::int64_t value, Config* config) const;

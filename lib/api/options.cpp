@@ -153,8 +153,9 @@ struct Composed {
 const Composed& composed_of(const belay::Option& option) {
   static const auto& all = *[] {
     auto* texts = new std::array<Composed, belay::kOptions>;
+    const Config config = belay::default_config();
     for (std::size_t i = 0; i < belay::kOptions; ++i) {
-      (*texts)[i] = {belay::kOptionTable[i].usual(), belay::kOptionTable[i].range()};
+      (*texts)[i] = {belay::kOptionTable[i].value_in(config), belay::kOptionTable[i].range()};
     }
     return texts;
   }();
@@ -288,6 +289,16 @@ int32_t belay_options_set(belay_options* options, const char* name, const char* 
     return setter_of(*option)(options, value);
   }
   return set_text(options, *option, value);
+}
+
+const char* belay_options_get(belay_options* options, const char* name) {
+  const belay::Option* option = belay::find_option(name == nullptr ? "" : name);
+  if (options == nullptr || option == nullptr) {
+    return nullptr;
+  }
+  std::string& value = options->values[option];
+  value = option->type == belay::OptionType::kServer ? "" : option->value_in(options->config);
+  return value.c_str();
 }
 
 const char* belay_option_name(int32_t index) {

@@ -56,6 +56,16 @@ std::int32_t set_of_hold(belay_request* request, const char* what, std::int64_t 
   return set_number(request, what, value, low, high, 1000, field);
 }
 
+std::int32_t set_flag(belay_request* request, const char* what, std::int32_t value, bool* field) {
+  return set(request, what, [&] {
+    Status status = belay::checked_range(what, value, 0, 1);
+    if (status.ok()) {
+      *field = value != 0;
+    }
+    return status;
+  });
+}
+
 std::int32_t add_name(belay_request* request, const char* name, std::int64_t name_size,
                       const std::string& group) {
   return set(request, "a name", [&] {
@@ -179,11 +189,11 @@ int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t max_hold_m
 }
 
 int32_t belay_request_set_notify(belay_request* request, int32_t notify) {
-  return set(request, "notify", [&] {
-    Status status = belay::checked_range("notify", notify, 0, 1);
-    if (status.ok()) {
-      request->request.notify = notify != 0;
-    }
-    return status;
-  });
+  return set_flag(request, "notify", notify,
+                  request == nullptr ? nullptr : &request->request.notify);
+}
+
+int32_t belay_request_set_confirmed(belay_request* request, int32_t confirmed) {
+  return set_flag(request, "confirmed", confirmed,
+                  request == nullptr ? nullptr : &request->request.confirmed);
 }

@@ -47,6 +47,7 @@ struct Bundle {
   BundleStage stage = BundleStage::kTrying;
   bool is_try = false;
   bool notify = false;
+  bool confirmed = false;
   bool lost_a_part = false;  // before all were had
   bool told_of_loss = false;
   bool at_risk = false;

@@ -41,6 +41,7 @@ void Bundles::acquire(std::int64_t tag, const AcquireRequest& request, Micros wa
   bundle.lease = request.lease;
   bundle.max_hold = request.max_hold;
   bundle.notify = request.notify;
+  bundle.confirmed = request.confirmed;
   ledger_.bundles.emplace(bundle.id, std::move(owned));
   add_lead(tag, PendingKind::kAcquire, bundle, now).hold = 0;
   for (std::size_t i = 0; i < bundle.parts.size() && bundle.failure.ok(); ++i) {
@@ -57,6 +58,7 @@ void Bundles::ask_part(Bundle& bundle, std::size_t index, Micros now) {
   request.want = part.want;
   request.owner = bundle.owner;
   request.lease = bundle.lease;
+  request.confirmed = bundle.confirmed;
   Pending& pending = course_.add_acquire(part.tag, request, 0, now);
   ++ledger_.parts_pending;
   pending.lead = ledger_.pendings.at(bundle.tag)->ref();

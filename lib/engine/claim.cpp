@@ -42,6 +42,9 @@ void Claim::take(const Grant& grant, Micros now) {
   held.last_fence = grant.last_fence;
   held.reserve = kFirstReserve;
   held.confirmed = grant.confirmed;
+  held.awaits_reply =
+      !grant.confirmed && std::any_of(waiting.begin(), waiting.end(),
+                                      [](const Pending* pending) { return pending->confirmed; });
   held.deadline = grant.deadline;
   held.vouched = grant.lease;
   // An ask that was cut off may have been for longer: what is told again is not shortened.
@@ -79,6 +82,7 @@ Leaving Claim::end(Micros now) {
   left.uncontended = was_held && held.confirmed && !held.others_wait && !shared() &&
                      !asking.suspect_until.any() && !left.lost;
   state = ClaimState::kIdle;
+  held.awaits_reply = false;
   asking.told_to_look = false;
   asking.out = false;
   asking.again_at = kNever;

@@ -66,7 +66,11 @@ struct Claim {
   [[nodiscard]] bool would_deadlock(const Want& wanted) const;
   [[nodiscard]] std::string shared_by_all() const;
 
-  // Who may have it next, without the server.
+  // Who may have it next, without the server. For next: whoever waits, and nobody else has it yet.
+  [[nodiscard]] bool is_for_next() const {
+    return state == ClaimState::kAsking || (state == ClaimState::kHeld && held.awaits_reply);
+  }
+
   [[nodiscard]] bool next_wants_the_same() const;
   [[nodiscard]] bool is_sure(Micros now) const;
   [[nodiscard]] bool may_hand_locally(Micros now) const;

@@ -50,13 +50,15 @@ Pending& Course::add_acquire(std::int64_t tag, const AcquireRequest& request, Mi
   pending.lease = request.lease;
   pending.max_hold = request.max_hold;
   pending.notify = request.notify;
+  pending.confirmed = request.confirmed;
   return pending;
 }
 
 void Course::place(Pending& pending, Micros now) {
   Claim& claim = *pending.claim;
   const Hold* const own = claim.own_hold(pending.owner);
-  if (own != nullptr && (!claim.held.in_question || ledger_.told_of(*own))) {
+  const bool vouched = claim.held.confirmed || !pending.confirmed;
+  if (own != nullptr && vouched && (!claim.held.in_question || ledger_.told_of(*own))) {
     re_enter(claim, pending, own->fence, now);
   } else if (claim.waiting.empty() && claim.may_join(pending, now)) {
     make_hold(claim, pending, claim.held.fence, kNever, now);
@@ -102,7 +104,7 @@ void Course::line_up(Claim& claim, Pending& pending, Micros now) {
 void Course::reconcile(Claim& claim, Micros now) {
   if (claim.state != ClaimState::kIdle && claim.waiting.empty() && claim.holds.empty()) {
     end(claim, claim.state == ClaimState::kHeld || claim.asking.begun, {}, now);
-  } else if (claim.state == ClaimState::kAsking && !claim.waiting.front()->want.suits(claim.want)) {
+  } else if (claim.is_for_next() && !claim.waiting.front()->want.suits(claim.want)) {
     end(claim, claim.asking.begun, {}, now);
   }
   if (claim.state == ClaimState::kIdle && !claim.waiting.empty()) {
@@ -378,8 +380,12 @@ void Course::on_grant(Claim& claim, const Grant& grant, Micros now) {
   }
   ledger_.metrics.handoffs_by_message += grant.confirmed ? 0 : 1;
   claim.take(grant, now);
-  deliver(claim, grant.fence, grant.confirmed ? grant.deadline : kNever, now);
   mark_reached(claim);
+  if (claim.held.awaits_reply) {
+    watchdog_.want(claim);
+  } else {
+    deliver(claim, grant.fence, grant.confirmed ? grant.deadline : kNever, now);
+  }
 }
 
 void Course::on_grant_of_held(Claim& claim, const Grant& grant, Micros now) {
@@ -415,9 +421,12 @@ void Course::on_verdict(const Verdict& verdict, Micros now) {
 }
 
 void Course::on_vouched(Claim& claim, Micros deadline, Micros lease, Micros now) {
-  const bool was_in_question = claim.held.in_question;
+  const bool was_open = claim.held.in_question || !claim.held.confirmed;
   watchdog_.vouch(claim, deadline, lease, now);
-  if (was_in_question) {
+  if (std::exchange(claim.held.awaits_reply, false)) {
+    deliver(claim, claim.held.fence, kNever, now);
+  }
+  if (was_open) {
     end_question(claim, now);
   }
   let_join(claim, now);
@@ -982,6 +991,9 @@ void Course::check_holds(Claim& claim, Micros now) {
          now);
     return;
   }
+  if (claim.held.awaits_reply) {
+    return;
+  }
   // Whoever waits gets the claim, or the server does.
   if (claim.holds.empty() && claim.may_hand_locally(now)) {
     pass_on(claim, now);
@@ -1018,7 +1030,7 @@ Status Course::acquire_timeout(const Pending& pending) const {
   }
   Status status =
       claim.refusal.ok() ? outcomes_.unavailable(*claim.node, "no answer") : claim.refusal;
-  status.in_doubt_until = claim.asking.expires_by;
+  status.in_doubt_until = claim.held.awaits_reply ? claim.held.lapses_at : claim.asking.expires_by;
   return status;
 }
 

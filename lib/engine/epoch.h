@@ -64,6 +64,8 @@ struct Held {
   std::int64_t next_fence = 0;
   std::int64_t last_fence = 0;
   std::int64_t reserve = 0;
+  // Only a message vouches for it, and somebody who waits wants a reply: nobody has it yet.
+  bool awaits_reply = false;
   // A reply vouches for it, not only a message; until when it is certainly ours, and by which
   // lease.
   bool confirmed = false;

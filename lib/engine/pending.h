@@ -31,6 +31,7 @@ struct AcquireRequest {
   Micros lease = 0;     // 0: the watchdog's
   Micros max_hold = 0;  // 0: none
   bool notify = false;
+  bool confirmed = false;
 };
 
 enum class PendingKind : std::uint8_t { kAcquire, kRelease, kExtend, kVerify, kDowngrade, kQuery };
@@ -58,6 +59,7 @@ struct Pending {
   Micros lease = 0;  // also of an extension
   Micros max_hold = 0;
   bool notify = false;
+  bool confirmed = false;                // has nothing before a reply vouches for it
   bool together = false;                 // asks for it together with the others of its bundle
   const Primitive* primitive = nullptr;  // of a generation that is asked about before the wait
   std::string name;                      // likewise

@@ -33,10 +33,14 @@ Verdict lost(Claim& claim, std::int32_t reason, std::string why) {
 
 }  // namespace
 
-// What the server must be asked for: the longest that a hold needs. Nobody holding (the next owner
-// waits for a fence): the watchdog's.
+// What the server must be asked for: the longest that a hold needs. Nobody holding: what the next
+// owner does, who waits for a fence or for this answer.
 Micros Watchdog::wanted_lease(const Claim& claim, Micros now) const {
-  Micros wanted = claim.holds.empty() ? timing_.watchdog_lease() : 0;
+  Micros wanted = 0;
+  if (claim.holds.empty()) {
+    wanted = claim.waiting.empty() ? timing_.watchdog_lease()
+                                   : timing_.lease_for(*claim.waiting.front());
+  }
   for (const Hold* hold : claim.holds) {
     if (hold->watched()) {
       wanted = std::max(wanted, timing_.watchdog_lease());

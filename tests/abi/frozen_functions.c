@@ -29,6 +29,7 @@ int32_t belay_options_set_tls_server_name(belay_options* options, const char* na
 int32_t belay_options_set_tls_min_version(belay_options* options, const char* version);
 int32_t belay_options_set_log_level(belay_options* options, int32_t level);
 int32_t belay_options_set(belay_options* options, const char* name, const char* value);
+const char* belay_options_get(belay_options* options, const char* name);
 const char* belay_option_name(int32_t index);
 const char* belay_option_text(const char* name, int32_t what);
 belay_client* belay_client_new(belay_options* options);
@@ -52,6 +53,7 @@ int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms
 int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms);
 int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t max_hold_ms);
 int32_t belay_request_set_notify(belay_request* request, int32_t notify);
+int32_t belay_request_set_confirmed(belay_request* request, int32_t confirmed);
 int64_t belay_lock(belay_client* client, const char* name, int64_t name_size, int64_t wait_ms,
                    belay_event** event);
 int64_t belay_acquire(belay_client* client, const belay_request* request, int64_t owner,

@@ -346,6 +346,8 @@ static void test_requests(Server* server) {
   BAD_REQUEST(belay_request_set_max_hold_ms(request, 2592000001), "2592000001");
   BAD_REQUEST(belay_request_set_notify(request, 2), "2");
   BAD_REQUEST(belay_request_set_notify(request, -1), "-1");
+  BAD_REQUEST(belay_request_set_confirmed(request, 2), "2");
+  BAD_REQUEST(belay_request_set_confirmed(request, -1), "-1");
   belay_request* request = REQUEST(.name = "a");
   CHECK(strcmp("", belay_request_error(request)) == 0);
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_add_name(request, "a", -1));
@@ -361,6 +363,7 @@ static void test_null_request(Server* server) {
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_lease_ms(NULL, 1000));
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_max_hold_ms(NULL, 1000));
   CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_notify(NULL, 1));
+  CHECK_STATUS(BELAY_INVALID_ARGUMENT, belay_request_set_confirmed(NULL, 1));
   CHECK(strlen(belay_request_error(NULL)) > 0);
   belay_request_free(NULL);
   belay_client* client = CLIENT(.url = server->url);
@@ -379,6 +382,7 @@ static void test_request_after_use(Server* server) {
   CHECK_STATUS(BELAY_ALREADY_USED, belay_request_set_lease_ms(request, 1000));
   CHECK_STATUS(BELAY_ALREADY_USED, belay_request_set_max_hold_ms(request, 1000));
   CHECK_STATUS(BELAY_ALREADY_USED, belay_request_set_notify(request, 1));
+  CHECK_STATUS(BELAY_ALREADY_USED, belay_request_set_confirmed(request, 1));
   CHECK_STATUS(BELAY_ALREADY_USED, belay_request_add_name(request, "b", -1));
   CHECK_TEXT("lease_ms", belay_request_error(request));
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));

@@ -106,6 +106,32 @@ static void test_options_by_name(Server* server) {
   check_client(options, "by name", 60000);
 }
 
+static void test_options_are_told(Server* server) {
+  belay_options* options =
+      options_with("url", with_parameters(server, "watchdog_lease_ms=60000&label=of%20the%20URL"));
+  CHECK_STATUS(BELAY_OK, belay_options_set_label(options, "set"));
+  CHECK_STATUS(BELAY_OK, belay_options_set_log_level(options, BELAY_LOG_WARNING));
+  CHECK_STATUS(BELAY_OK, belay_options_set_password(options, "s3cret"));
+  CHECK(strcmp("60000", belay_options_get(options, "watchdog_lease_ms")) == 0);
+  CHECK(strcmp("set", belay_options_get(options, "label")) == 0);
+  CHECK(strcmp("warning", belay_options_get(options, "log_level")) == 0);
+  CHECK(strcmp("1.2", belay_options_get(options, "tls_min_version")) == 0);
+  CHECK(strcmp("5000", belay_options_get(options, "request_timeout_ms")) == 0);
+  const char* const secret[] = {"url", "user", "password", "password_file"};
+  for (size_t i = 0; i < sizeof secret / sizeof secret[0]; ++i) {
+    CHECK(strcmp("", belay_options_get(options, secret[i])) == 0);
+  }
+  const char* lease = belay_options_get(options, "watchdog_lease_ms");
+  CHECK(strcmp("0", belay_options_get(options, "max_hold_ms")) == 0);
+  CHECK(strcmp("60000", lease) == 0);  // lives on
+  CHECK(belay_options_get(options, "speed") == NULL);
+  CHECK(belay_options_get(options, NULL) == NULL);
+  CHECK(belay_options_get(NULL, "label") == NULL);
+  belay_client_free(belay_client_new(options));
+  CHECK(strcmp("set", belay_options_get(options, "label")) == 0);
+  belay_options_free(options);
+}
+
 // A setter overrides the URL's parameters whichever comes first; a URL replaces the one before.
 static void test_url_parameters(Server* server) {
   const char* both = "watchdog_lease_ms=60000&label=of%20the%20URL";
@@ -180,6 +206,7 @@ const Test option_tests[] = {
     {"The table of options describes itself", test_table_describes_itself},
     {"A bad value names its option and the range", test_bad_values_name_the_option_and_its_range},
     {"Options by name", test_options_by_name},
+    {"Options are told as they are set, but for secrets", test_options_are_told},
     {"Options as parameters of a URL", test_url_parameters},
     {"A label that is no text is shown as text", test_a_label_that_is_no_text},
     {"Options as parameters of BELAY_URL", test_url_parameters_of_the_environment},

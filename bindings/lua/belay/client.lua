@@ -60,12 +60,14 @@ function Client:id()
 end
 
 --- A lock: `client:lock "orders:42"`, `client:lock { "a", "b", lease = 10 }`. Options: `shared` (true: for readers; or names to read-lock
--- beside the others), `identity`, `lease` (fixed, instead of renewing), `max_hold`, `lock_delay`.
+-- beside the others), `identity`, `lease` (fixed, instead of renewing), `max_hold`, `lock_delay`, `confirmed` (true: an acquire ends only
+-- when the server has answered that this client has the lock; else what another client's release hands over is held as soon as its
+-- message comes, and a stop of this process right then may lose it).
 function Client:lock(name, given)
   return Lock.new(self.pump, name, given)
 end
 
---- A semaphore: `client:semaphore("gpu", 8)`. Options: `limit`, `lease`, `max_hold`.
+--- A semaphore: `client:semaphore("gpu", 8)`. Options: `limit`, `lease`, `max_hold`, `lock_delay`, `confirmed`.
 function Client:semaphore(name, given)
   return Semaphore.new(self.pump, name, given)
 end

@@ -6,7 +6,8 @@ local options = require "belay.options"
 local request = {}
 
 --- The options of a request, with their types.
-request.options = { lease = "number", max_hold = "number", lock_delay = "number", identity = "string" }
+request.options = { lease = "number", max_hold = "number", lock_delay = "number", identity = "string",
+  confirmed = "boolean" }
 
 -- The options of each acquire; a try has no `wait`.
 local waiting = { wait = "number", owner = "integer", cancel = "canceller", on_lost = "function", on_at_risk = "function",
@@ -24,6 +25,9 @@ function request.new(primitive, given, ...)
   local new = native.request(names.primitive[primitive], ...)
   if given.identity then
     native.belay_request_set_identity(new, given.identity)
+  end
+  if given.confirmed then
+    native.belay_request_set_confirmed(new, 1)
   end
   for name, set in pairs(times) do
     if given[name] then

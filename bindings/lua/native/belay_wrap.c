@@ -2918,6 +2918,29 @@ static int _wrap_belay_options_set(lua_State* L) {
 }
 
 
+static int _wrap_belay_options_get(lua_State* L) {
+  int SWIG_arg = 0;
+  belay_options *arg1 = (belay_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *result = 0 ;
+  
+  SWIG_check_num_args("belay_options_get",2,2)
+  if(!lua_isuserdata(L,1)) SWIG_fail_arg("belay_options_get",1,"belay_options *");
+  if(!SWIG_lua_isnilstring(L,2)) SWIG_fail_arg("belay_options_get",2,"char const *");
+  {
+    arg1 = *(belay_options**)luaL_checkudata(L, 1,"belay_options"); 
+  }
+  arg2 = (char *)lua_tostring(L, 2);
+  result = (char *)belay_options_get(arg1,(char const *)arg2);
+  lua_pushstring(L,(const char *)result); SWIG_arg++;
+  return SWIG_arg;
+  
+  fail: SWIGUNUSED;
+  lua_error(L);
+  return 0;
+}
+
+
 static int _wrap_belay_option_name(lua_State* L) {
   int SWIG_arg = 0;
   int32_t arg1 ;
@@ -3404,6 +3427,33 @@ static int _wrap_belay_request_set_max_hold_ms(lua_State* L) {
     arg2 = (int64_t)to_int64(L, 2); 
   }
   result = (int32_t)belay_request_set_max_hold_ms(arg1,arg2);
+  {
+    push_int64(L, result); SWIG_arg++; 
+  }
+  return SWIG_arg;
+  
+  fail: SWIGUNUSED;
+  lua_error(L);
+  return 0;
+}
+
+
+static int _wrap_belay_request_set_confirmed(lua_State* L) {
+  int SWIG_arg = 0;
+  belay_request *arg1 = (belay_request *) 0 ;
+  int32_t arg2 ;
+  int32_t result;
+  
+  SWIG_check_num_args("belay_request_set_confirmed",2,2)
+  if(!lua_isuserdata(L,1)) SWIG_fail_arg("belay_request_set_confirmed",1,"belay_request *");
+  if(!lua_isnumber(L,2)) SWIG_fail_arg("belay_request_set_confirmed",2,"int32_t");
+  {
+    arg1 = *(belay_request**)luaL_checkudata(L, 1,"belay_request"); 
+  }
+  {
+    arg2 = (int32_t)to_int64(L, 2); 
+  }
+  result = (int32_t)belay_request_set_confirmed(arg1,arg2);
   {
     push_int64(L, result); SWIG_arg++; 
   }
@@ -4880,6 +4930,7 @@ static swig_lua_method swig_SwigModule_methods[]= {
     { "belay_options_new", _wrap_belay_options_new},
     { "belay_options_error", _wrap_belay_options_error},
     { "belay_options_set", _wrap_belay_options_set},
+    { "belay_options_get", _wrap_belay_options_get},
     { "belay_option_name", _wrap_belay_option_name},
     { "belay_option_text", _wrap_belay_option_text},
     { "belay_client_new", _wrap_belay_client_new},
@@ -4899,6 +4950,7 @@ static swig_lua_method swig_SwigModule_methods[]= {
     { "belay_request_set_lock_delay_ms", _wrap_belay_request_set_lock_delay_ms},
     { "belay_request_set_lease_ms", _wrap_belay_request_set_lease_ms},
     { "belay_request_set_max_hold_ms", _wrap_belay_request_set_max_hold_ms},
+    { "belay_request_set_confirmed", _wrap_belay_request_set_confirmed},
     { "belay_acquire", _wrap_belay_acquire},
     { "belay_release_nowait", _wrap_belay_release_nowait},
     { "belay_extend", _wrap_belay_extend},

@@ -367,6 +367,9 @@ static belay_request* new_request(const struct line* line) {
   if (option(line, "max_hold") != NULL) {
     belay_request_set_max_hold_ms(request, number(line, "max_hold", 0));
   }
+  if (option(line, "confirmed") != NULL) {
+    belay_request_set_confirmed(request, 1);
+  }
   belay_request_set_notify(request, 1);
   return request;
 }

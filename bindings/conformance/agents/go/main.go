@@ -157,6 +157,8 @@ func (a *agent) options(l line) []belay.LockOption {
 			options = append(options, belay.MaxHold(l.duration(key)))
 		case "lock_delay":
 			options = append(options, belay.LockDelay(l.duration(key)))
+		case "confirmed":
+			options = append(options, belay.Confirmed())
 		case "identity":
 			options = append(options, belay.Identity(decode(l.options[key])))
 		case "wait":

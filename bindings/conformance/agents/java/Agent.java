@@ -183,6 +183,7 @@ final class Agent {
     lock = line.has("lease") ? lock.withLease(line.duration("lease")) : lock;
     lock = line.has("max_hold") ? lock.withMaxHold(line.duration("max_hold")) : lock;
     lock = line.has("lock_delay") ? lock.withLockDelay(line.duration("lock_delay")) : lock;
+    lock = line.has("confirmed") ? lock.withConfirmation() : lock;
     return line.has("identity") ? lock.withIdentity(HEX.parseHex(line.options.get("identity"))) : lock;
   }
 
@@ -190,6 +191,7 @@ final class Agent {
     DistributedSemaphore semaphore = belay.semaphore(line.list(2)[0], line.number("limit"));
     semaphore = line.has("lease") ? semaphore.withLease(line.duration("lease")) : semaphore;
     semaphore = line.has("max_hold") ? semaphore.withMaxHold(line.duration("max_hold")) : semaphore;
+    semaphore = line.has("confirmed") ? semaphore.withConfirmation() : semaphore;
     return line.has("lock_delay") ? semaphore.withLockDelay(line.duration("lock_delay")) : semaphore;
   }
 

@@ -105,7 +105,7 @@ end
 local function acquire(words, options)
   local label, kind, names = words[1], words[2], split(words[3])
   local given = { lease = seconds(options.lease), max_hold = seconds(options.max_hold), lock_delay = seconds(options.lock_delay),
-    identity = options.identity and unhex(options.identity) }
+    identity = options.identity and unhex(options.identity), confirmed = options.confirmed and true }
   local how = { owner = tonumber(options.owner), permits = tonumber(options.permits), cancel = options.cancel }
   local is_try = options.wait == "0" and options.permits ~= "0"
   if options.wait ~= "-1" and not is_try then

@@ -384,6 +384,26 @@ intgo _wrap_BelayOptionsSet_native_5c1af5ff85ad9ed9(belay_options *_swig_go_0, _
 }
 
 
+_gostring_ _wrap_BelayOptionsGet_native_5c1af5ff85ad9ed9(belay_options *_swig_go_0, _gostring_ _swig_go_1) {
+  belay_options *arg1 = (belay_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(belay_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = (char *)belay_options_get(arg1,(char const *)arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_BelayOptionName_native_5c1af5ff85ad9ed9(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
@@ -650,6 +670,21 @@ intgo _wrap_BelayRequestSetNotify_native_5c1af5ff85ad9ed9(belay_request *_swig_g
   arg2 = (int32_t)_swig_go_1; 
   
   result = (int32_t)belay_request_set_notify(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_BelayRequestSetConfirmed_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, intgo _swig_go_1) {
+  belay_request *arg1 = (belay_request *) 0 ;
+  int32_t arg2 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(belay_request **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (int32_t)belay_request_set_confirmed(arg1,arg2);
   _swig_go_result = result; 
   return _swig_go_result;
 }

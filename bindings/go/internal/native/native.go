@@ -37,23 +37,23 @@ typedef _gostring_ swig_type_7;
 typedef _gostring_ swig_type_8;
 typedef _gostring_ swig_type_9;
 typedef _gostring_ swig_type_10;
-typedef long long swig_type_11;
+typedef _gostring_ swig_type_11;
 typedef _gostring_ swig_type_12;
-typedef _gostring_ swig_type_13;
+typedef long long swig_type_13;
 typedef _gostring_ swig_type_14;
 typedef _gostring_ swig_type_15;
 typedef _gostring_ swig_type_16;
-typedef long long swig_type_17;
-typedef long long swig_type_18;
+typedef _gostring_ swig_type_17;
+typedef _gostring_ swig_type_18;
 typedef long long swig_type_19;
 typedef long long swig_type_20;
 typedef long long swig_type_21;
 typedef long long swig_type_22;
 typedef long long swig_type_23;
-typedef _gostring_ swig_type_24;
-typedef _gostring_ swig_type_25;
-typedef long long swig_type_26;
-typedef long long swig_type_27;
+typedef long long swig_type_24;
+typedef long long swig_type_25;
+typedef _gostring_ swig_type_26;
+typedef _gostring_ swig_type_27;
 typedef long long swig_type_28;
 typedef long long swig_type_29;
 typedef long long swig_type_30;
@@ -65,32 +65,32 @@ typedef long long swig_type_35;
 typedef long long swig_type_36;
 typedef long long swig_type_37;
 typedef long long swig_type_38;
-typedef _gostring_ swig_type_39;
+typedef long long swig_type_39;
 typedef long long swig_type_40;
 typedef _gostring_ swig_type_41;
 typedef long long swig_type_42;
-typedef long long swig_type_43;
-typedef _gostring_ swig_type_44;
+typedef _gostring_ swig_type_43;
+typedef long long swig_type_44;
 typedef long long swig_type_45;
-typedef long long swig_type_46;
-typedef _gostring_ swig_type_47;
+typedef _gostring_ swig_type_46;
+typedef long long swig_type_47;
 typedef long long swig_type_48;
-typedef long long swig_type_49;
-typedef _gostring_ swig_type_50;
+typedef _gostring_ swig_type_49;
+typedef long long swig_type_50;
 typedef long long swig_type_51;
-typedef long long swig_type_52;
-typedef _gostring_ swig_type_53;
+typedef _gostring_ swig_type_52;
+typedef long long swig_type_53;
 typedef long long swig_type_54;
 typedef _gostring_ swig_type_55;
 typedef long long swig_type_56;
-typedef long long swig_type_57;
+typedef _gostring_ swig_type_57;
 typedef long long swig_type_58;
-typedef _gostring_ swig_type_59;
+typedef long long swig_type_59;
 typedef long long swig_type_60;
-typedef long long swig_type_61;
-typedef _gostring_ swig_type_62;
+typedef _gostring_ swig_type_61;
+typedef long long swig_type_62;
 typedef long long swig_type_63;
-typedef long long swig_type_64;
+typedef _gostring_ swig_type_64;
 typedef long long swig_type_65;
 typedef long long swig_type_66;
 typedef long long swig_type_67;
@@ -100,27 +100,29 @@ typedef long long swig_type_70;
 typedef long long swig_type_71;
 typedef long long swig_type_72;
 typedef long long swig_type_73;
-typedef _gostring_ swig_type_74;
+typedef long long swig_type_74;
 typedef long long swig_type_75;
-typedef long long swig_type_76;
-typedef _gostring_ swig_type_77;
+typedef _gostring_ swig_type_76;
+typedef long long swig_type_77;
 typedef long long swig_type_78;
-typedef long long swig_type_79;
-typedef _gostring_ swig_type_80;
-typedef _gostring_ swig_type_81;
-typedef long long swig_type_82;
+typedef _gostring_ swig_type_79;
+typedef long long swig_type_80;
+typedef long long swig_type_81;
+typedef _gostring_ swig_type_82;
 typedef _gostring_ swig_type_83;
 typedef long long swig_type_84;
-typedef long long swig_type_85;
+typedef _gostring_ swig_type_85;
 typedef long long swig_type_86;
 typedef long long swig_type_87;
-typedef _goslice_ swig_type_88;
+typedef long long swig_type_88;
 typedef long long swig_type_89;
-typedef long long swig_type_90;
+typedef _goslice_ swig_type_90;
 typedef long long swig_type_91;
-typedef _goslice_ swig_type_92;
+typedef long long swig_type_92;
 typedef long long swig_type_93;
 typedef _goslice_ swig_type_94;
+typedef long long swig_type_95;
+typedef _goslice_ swig_type_96;
 extern void _wrap_Swig_free_native_5c1af5ff85ad9ed9(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native_5c1af5ff85ad9ed9(swig_intgo arg1);
 extern swig_intgo _wrap_BelayStatusClass_native_5c1af5ff85ad9ed9(swig_type_1 arg1);
@@ -131,61 +133,63 @@ extern uintptr_t _wrap_BelayOptionsNew_native_5c1af5ff85ad9ed9(void);
 extern void _wrap_BelayOptionsFree_native_5c1af5ff85ad9ed9(uintptr_t arg1);
 extern swig_type_5 _wrap_BelayOptionsError_native_5c1af5ff85ad9ed9(uintptr_t arg1);
 extern swig_intgo _wrap_BelayOptionsSet_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_6 arg2, swig_type_7 arg3);
-extern swig_type_8 _wrap_BelayOptionName_native_5c1af5ff85ad9ed9(swig_intgo arg1);
-extern swig_type_9 _wrap_BelayOptionText_native_5c1af5ff85ad9ed9(swig_type_10 arg1, swig_intgo arg2);
+extern swig_type_8 _wrap_BelayOptionsGet_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_9 arg2);
+extern swig_type_10 _wrap_BelayOptionName_native_5c1af5ff85ad9ed9(swig_intgo arg1);
+extern swig_type_11 _wrap_BelayOptionText_native_5c1af5ff85ad9ed9(swig_type_12 arg1, swig_intgo arg2);
 extern uintptr_t _wrap_BelayClientNew_native_5c1af5ff85ad9ed9(uintptr_t arg1);
 extern void _wrap_BelayClientFree_native_5c1af5ff85ad9ed9(uintptr_t arg1);
 extern swig_intgo _wrap_BelayClientShutdown_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_11 _wrap_BelayClientFd_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_12 _wrap_BelayClientId_native_5c1af5ff85ad9ed9(uintptr_t arg1);
+extern swig_type_13 _wrap_BelayClientFd_native_5c1af5ff85ad9ed9(uintptr_t arg1);
+extern swig_type_14 _wrap_BelayClientId_native_5c1af5ff85ad9ed9(uintptr_t arg1);
 extern uintptr_t _wrap_BelayRequestNew_native_5c1af5ff85ad9ed9(swig_intgo arg1);
 extern void _wrap_BelayRequestFree_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_13 _wrap_BelayRequestError_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_intgo _wrap_BelayRequestAddName_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_14 arg2);
-extern swig_intgo _wrap_BelayRequestAddSharedName_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_15 arg2);
-extern swig_intgo _wrap_BelayRequestSetIdentity_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_16 arg2);
-extern swig_intgo _wrap_BelayRequestSetPermits_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_17 arg2, swig_type_18 arg3);
-extern swig_intgo _wrap_BelayRequestSetGeneration_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_19 arg2);
-extern swig_intgo _wrap_BelayRequestSetLockDelayMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_20 arg2);
-extern swig_intgo _wrap_BelayRequestSetLeaseMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_21 arg2);
-extern swig_intgo _wrap_BelayRequestSetMaxHoldMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_22 arg2);
+extern swig_type_15 _wrap_BelayRequestError_native_5c1af5ff85ad9ed9(uintptr_t arg1);
+extern swig_intgo _wrap_BelayRequestAddName_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_16 arg2);
+extern swig_intgo _wrap_BelayRequestAddSharedName_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_17 arg2);
+extern swig_intgo _wrap_BelayRequestSetIdentity_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_18 arg2);
+extern swig_intgo _wrap_BelayRequestSetPermits_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_19 arg2, swig_type_20 arg3);
+extern swig_intgo _wrap_BelayRequestSetGeneration_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_21 arg2);
+extern swig_intgo _wrap_BelayRequestSetLockDelayMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_22 arg2);
+extern swig_intgo _wrap_BelayRequestSetLeaseMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_23 arg2);
+extern swig_intgo _wrap_BelayRequestSetMaxHoldMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_24 arg2);
 extern swig_intgo _wrap_BelayRequestSetNotify_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_BelayReleaseNowait_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_23 arg2);
+extern swig_intgo _wrap_BelayRequestSetConfirmed_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_BelayReleaseNowait_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_25 arg2);
 extern uintptr_t _wrap_BelayWordsNew_native_5c1af5ff85ad9ed9(void);
 extern void _wrap_BelayWordsFree_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_24 _wrap_BelayWordsError_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_intgo _wrap_BelayWordsAdd_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_25 arg2);
-extern swig_intgo _wrap_BelaySubmitAcquire_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_26 arg2, uintptr_t arg3, swig_type_27 arg4, swig_type_28 arg5);
-extern swig_intgo _wrap_BelaySubmitRelease_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_29 arg2, swig_type_30 arg3);
-extern swig_intgo _wrap_BelaySubmitExtend_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_31 arg2, swig_type_32 arg3, swig_type_33 arg4);
-extern swig_intgo _wrap_BelaySubmitDowngrade_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_34 arg2, swig_type_35 arg3);
-extern swig_intgo _wrap_BelaySubmitVerify_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3);
-extern swig_intgo _wrap_BelaySubmitInspect_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3);
-extern swig_intgo _wrap_BelaySubmitBreak_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3, swig_type_42 arg4);
-extern swig_intgo _wrap_BelaySubmitList_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_type_45 arg4);
-extern swig_intgo _wrap_BelaySubmitFencedWriteWords_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4, uintptr_t arg5);
-extern swig_intgo _wrap_BelaySubmitSemaphoreSetLimit_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_49 arg2, swig_type_50 arg3, swig_type_51 arg4);
-extern swig_intgo _wrap_BelaySubmitSemaphoreAvailable_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_52 arg2, swig_type_53 arg3);
-extern swig_intgo _wrap_BelaySubmitLatchSet_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_54 arg2, swig_type_55 arg3, swig_type_56 arg4, swig_type_57 arg5);
-extern swig_intgo _wrap_BelaySubmitLatchCountDown_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4);
-extern swig_intgo _wrap_BelaySubmitLatchCount_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3);
-extern swig_intgo _wrap_BelaySubmitPing_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_63 arg2);
-extern swig_intgo _wrap_BelayCancel_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_64 arg2);
-extern swig_type_65 _wrap_BelayHoldState_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_66 arg2);
-extern swig_type_67 _wrap_BelayHoldRemainingMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_68 arg2);
-extern swig_type_69 _wrap_BelayHoldFence_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_70 arg2, swig_intgo arg3);
-extern swig_intgo _wrap_BelayHoldAbandon_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_71 arg2);
-extern swig_type_72 _wrap_BelayOwnerHolds_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3);
-extern swig_type_75 _wrap_BelayOwnerHold_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3, swig_type_78 arg4);
+extern swig_type_26 _wrap_BelayWordsError_native_5c1af5ff85ad9ed9(uintptr_t arg1);
+extern swig_intgo _wrap_BelayWordsAdd_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_27 arg2);
+extern swig_intgo _wrap_BelaySubmitAcquire_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_28 arg2, uintptr_t arg3, swig_type_29 arg4, swig_type_30 arg5);
+extern swig_intgo _wrap_BelaySubmitRelease_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_31 arg2, swig_type_32 arg3);
+extern swig_intgo _wrap_BelaySubmitExtend_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_33 arg2, swig_type_34 arg3, swig_type_35 arg4);
+extern swig_intgo _wrap_BelaySubmitDowngrade_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3);
+extern swig_intgo _wrap_BelaySubmitVerify_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3);
+extern swig_intgo _wrap_BelaySubmitInspect_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3);
+extern swig_intgo _wrap_BelaySubmitBreak_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3, swig_type_44 arg4);
+extern swig_intgo _wrap_BelaySubmitList_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_45 arg2, swig_type_46 arg3, swig_type_47 arg4);
+extern swig_intgo _wrap_BelaySubmitFencedWriteWords_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_48 arg2, swig_type_49 arg3, swig_type_50 arg4, uintptr_t arg5);
+extern swig_intgo _wrap_BelaySubmitSemaphoreSetLimit_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_51 arg2, swig_type_52 arg3, swig_type_53 arg4);
+extern swig_intgo _wrap_BelaySubmitSemaphoreAvailable_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_54 arg2, swig_type_55 arg3);
+extern swig_intgo _wrap_BelaySubmitLatchSet_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3, swig_type_58 arg4, swig_type_59 arg5);
+extern swig_intgo _wrap_BelaySubmitLatchCountDown_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_60 arg2, swig_type_61 arg3, swig_type_62 arg4);
+extern swig_intgo _wrap_BelaySubmitLatchCount_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3);
+extern swig_intgo _wrap_BelaySubmitPing_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_65 arg2);
+extern swig_intgo _wrap_BelayCancel_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_66 arg2);
+extern swig_type_67 _wrap_BelayHoldState_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_68 arg2);
+extern swig_type_69 _wrap_BelayHoldRemainingMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_70 arg2);
+extern swig_type_71 _wrap_BelayHoldFence_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_72 arg2, swig_intgo arg3);
+extern swig_intgo _wrap_BelayHoldAbandon_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_73 arg2);
+extern swig_type_74 _wrap_BelayOwnerHolds_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_75 arg2, swig_type_76 arg3);
+extern swig_type_77 _wrap_BelayOwnerHold_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3, swig_type_80 arg4);
 extern void _wrap_BelayEventFree_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_79 _wrap_BelayEventFence_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_80 _wrap_BelayEventMessage_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_81 _wrap_BelayEventText_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_82 _wrap_BelayEventMemberInt_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3);
-extern swig_type_83 _wrap_BelayEventMemberText_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3);
-extern swig_intgo _wrap_AcquireRow_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_84 arg2, uintptr_t arg3, swig_type_85 arg4, swig_type_86 arg5, swig_type_87 arg6, swig_type_88 arg7);
-extern swig_intgo _wrap_ReleaseRow_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_89 arg2, swig_type_90 arg3, swig_type_91 arg4, swig_type_92 arg5);
-extern swig_intgo _wrap_NextRows_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_93 arg2, swig_intgo arg3, swig_type_94 arg4);
+extern swig_type_81 _wrap_BelayEventFence_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_82 _wrap_BelayEventMessage_native_5c1af5ff85ad9ed9(uintptr_t arg1);
+extern swig_type_83 _wrap_BelayEventText_native_5c1af5ff85ad9ed9(uintptr_t arg1);
+extern swig_type_84 _wrap_BelayEventMemberInt_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3);
+extern swig_type_85 _wrap_BelayEventMemberText_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3);
+extern swig_intgo _wrap_AcquireRow_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_86 arg2, uintptr_t arg3, swig_type_87 arg4, swig_type_88 arg5, swig_type_89 arg6, swig_type_90 arg7);
+extern swig_intgo _wrap_ReleaseRow_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3, swig_type_93 arg4, swig_type_94 arg5);
+extern swig_intgo _wrap_NextRows_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_95 arg2, swig_intgo arg3, swig_type_96 arg4);
 extern uintptr_t _wrap_MetricsEvent_native_5c1af5ff85ad9ed9(uintptr_t arg1);
 #undef intgo
 */
@@ -307,6 +311,20 @@ func BelayOptionsSet(arg1 uintptr, arg2 string, arg3 string) (_swig_ret int) {
 	return swig_r
 }
 
+func BelayOptionsGet(arg1 uintptr, arg2 string) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_BelayOptionsGet_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_9)(unsafe.Pointer(&_swig_i_1)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
 func BelayOptionName(arg1 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
@@ -321,7 +339,7 @@ func BelayOptionText(arg1 string, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_BelayOptionText_native_5c1af5ff85ad9ed9(*(*C.swig_type_10)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_BelayOptionText_native_5c1af5ff85ad9ed9(*(*C.swig_type_12)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -393,7 +411,7 @@ func BelayRequestAddName(arg1 uintptr, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestAddName_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_BelayRequestAddName_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -404,7 +422,7 @@ func BelayRequestAddSharedName(arg1 uintptr, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestAddSharedName_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_BelayRequestAddSharedName_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -415,7 +433,7 @@ func BelayRequestSetIdentity(arg1 uintptr, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetIdentity_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_BelayRequestSetIdentity_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -427,7 +445,7 @@ func BelayRequestSetPermits(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelayRequestSetPermits_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_17(_swig_i_1), C.swig_type_18(_swig_i_2)))
+	swig_r = (int)(C._wrap_BelayRequestSetPermits_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_19(_swig_i_1), C.swig_type_20(_swig_i_2)))
 	return swig_r
 }
 
@@ -435,7 +453,7 @@ func BelayRequestSetGeneration(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetGeneration_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_19(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayRequestSetGeneration_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_21(_swig_i_1)))
 	return swig_r
 }
 
@@ -443,7 +461,7 @@ func BelayRequestSetLockDelayMs(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetLockDelayMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_20(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayRequestSetLockDelayMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1)))
 	return swig_r
 }
 
@@ -451,7 +469,7 @@ func BelayRequestSetLeaseMs(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetLeaseMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_21(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayRequestSetLeaseMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1)))
 	return swig_r
 }
 
@@ -459,7 +477,7 @@ func BelayRequestSetMaxHoldMs(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetMaxHoldMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayRequestSetMaxHoldMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_24(_swig_i_1)))
 	return swig_r
 }
 
@@ -471,11 +489,19 @@ func BelayRequestSetNotify(arg1 uintptr, arg2 int) (_swig_ret int) {
 	return swig_r
 }
 
+func BelayRequestSetConfirmed(arg1 uintptr, arg2 int) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int)(C._wrap_BelayRequestSetConfirmed_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	return swig_r
+}
+
 func BelayReleaseNowait(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayReleaseNowait_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayReleaseNowait_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_25(_swig_i_1)))
 	return swig_r
 }
 
@@ -504,7 +530,7 @@ func BelayWordsAdd(arg1 uintptr, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayWordsAdd_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_BelayWordsAdd_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -518,7 +544,7 @@ func BelaySubmitAcquire(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_BelaySubmitAcquire_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_26(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_27(_swig_i_3), C.swig_type_28(_swig_i_4)))
+	swig_r = (int)(C._wrap_BelaySubmitAcquire_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_28(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_29(_swig_i_3), C.swig_type_30(_swig_i_4)))
 	return swig_r
 }
 
@@ -527,7 +553,7 @@ func BelaySubmitRelease(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitRelease_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_29(_swig_i_1), C.swig_type_30(_swig_i_2)))
+	swig_r = (int)(C._wrap_BelaySubmitRelease_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_type_32(_swig_i_2)))
 	return swig_r
 }
 
@@ -537,7 +563,7 @@ func BelaySubmitExtend(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_BelaySubmitExtend_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_type_32(_swig_i_2), C.swig_type_33(_swig_i_3)))
+	swig_r = (int)(C._wrap_BelaySubmitExtend_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1), C.swig_type_34(_swig_i_2), C.swig_type_35(_swig_i_3)))
 	return swig_r
 }
 
@@ -546,7 +572,7 @@ func BelaySubmitDowngrade(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitDowngrade_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_34(_swig_i_1), C.swig_type_35(_swig_i_2)))
+	swig_r = (int)(C._wrap_BelaySubmitDowngrade_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_36(_swig_i_1), C.swig_type_37(_swig_i_2)))
 	return swig_r
 }
 
@@ -555,7 +581,7 @@ func BelaySubmitVerify(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitVerify_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_36(_swig_i_1), C.swig_type_37(_swig_i_2)))
+	swig_r = (int)(C._wrap_BelaySubmitVerify_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1), C.swig_type_39(_swig_i_2)))
 	return swig_r
 }
 
@@ -564,7 +590,7 @@ func BelaySubmitInspect(arg1 uintptr, arg2 int64, arg3 string) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitInspect_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_BelaySubmitInspect_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -577,7 +603,7 @@ func BelaySubmitBreak(arg1 uintptr, arg2 int64, arg3 string, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_BelaySubmitBreak_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_2)), C.swig_type_42(_swig_i_3)))
+	swig_r = (int)(C._wrap_BelaySubmitBreak_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_42(_swig_i_1), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)), C.swig_type_44(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -590,7 +616,7 @@ func BelaySubmitList(arg1 uintptr, arg2 int64, arg3 string, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_BelaySubmitList_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), C.swig_type_45(_swig_i_3)))
+	swig_r = (int)(C._wrap_BelaySubmitList_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_45(_swig_i_1), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_2)), C.swig_type_47(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -604,7 +630,7 @@ func BelaySubmitFencedWriteWords(arg1 uintptr, arg2 int64, arg3 string, arg4 int
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_BelaySubmitFencedWriteWords_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), C.swig_type_48(_swig_i_3), C.uintptr_t(_swig_i_4)))
+	swig_r = (int)(C._wrap_BelaySubmitFencedWriteWords_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_48(_swig_i_1), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_2)), C.swig_type_50(_swig_i_3), C.uintptr_t(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -617,7 +643,7 @@ func BelaySubmitSemaphoreSetLimit(arg1 uintptr, arg2 int64, arg3 string, arg4 in
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_BelaySubmitSemaphoreSetLimit_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_49(_swig_i_1), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_2)), C.swig_type_51(_swig_i_3)))
+	swig_r = (int)(C._wrap_BelaySubmitSemaphoreSetLimit_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_51(_swig_i_1), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_2)), C.swig_type_53(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -629,7 +655,7 @@ func BelaySubmitSemaphoreAvailable(arg1 uintptr, arg2 int64, arg3 string) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitSemaphoreAvailable_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_BelaySubmitSemaphoreAvailable_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -643,7 +669,7 @@ func BelaySubmitLatchSet(arg1 uintptr, arg2 int64, arg3 string, arg4 int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_BelaySubmitLatchSet_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_2)), C.swig_type_56(_swig_i_3), C.swig_type_57(_swig_i_4)))
+	swig_r = (int)(C._wrap_BelaySubmitLatchSet_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_56(_swig_i_1), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_2)), C.swig_type_58(_swig_i_3), C.swig_type_59(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -656,7 +682,7 @@ func BelaySubmitLatchCountDown(arg1 uintptr, arg2 int64, arg3 string, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_BelaySubmitLatchCountDown_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_2)), C.swig_type_60(_swig_i_3)))
+	swig_r = (int)(C._wrap_BelaySubmitLatchCountDown_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_60(_swig_i_1), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_2)), C.swig_type_62(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -668,7 +694,7 @@ func BelaySubmitLatchCount(arg1 uintptr, arg2 int64, arg3 string) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitLatchCount_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_BelaySubmitLatchCount_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -679,7 +705,7 @@ func BelaySubmitPing(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelaySubmitPing_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelaySubmitPing_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1)))
 	return swig_r
 }
 
@@ -687,7 +713,7 @@ func BelayCancel(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayCancel_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayCancel_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1)))
 	return swig_r
 }
 
@@ -695,7 +721,7 @@ func BelayHoldState(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_BelayHoldState_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1)))
+	swig_r = (int64)(C._wrap_BelayHoldState_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1)))
 	return swig_r
 }
 
@@ -703,7 +729,7 @@ func BelayHoldRemainingMs(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_BelayHoldRemainingMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1)))
+	swig_r = (int64)(C._wrap_BelayHoldRemainingMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_70(_swig_i_1)))
 	return swig_r
 }
 
@@ -712,7 +738,7 @@ func BelayHoldFence(arg1 uintptr, arg2 int64, arg3 int) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_BelayHoldFence_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_70(_swig_i_1), C.swig_intgo(_swig_i_2)))
+	swig_r = (int64)(C._wrap_BelayHoldFence_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_72(_swig_i_1), C.swig_intgo(_swig_i_2)))
 	return swig_r
 }
 
@@ -720,7 +746,7 @@ func BelayHoldAbandon(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayHoldAbandon_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_71(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayHoldAbandon_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1)))
 	return swig_r
 }
 
@@ -729,7 +755,7 @@ func BelayOwnerHolds(arg1 uintptr, arg2 int64, arg3 string) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_BelayOwnerHolds_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_BelayOwnerHolds_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_75(_swig_i_1), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -742,7 +768,7 @@ func BelayOwnerHold(arg1 uintptr, arg2 int64, arg3 string, arg4 int64) (_swig_re
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_BelayOwnerHold_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)), C.swig_type_78(_swig_i_3)))
+	swig_r = (int64)(C._wrap_BelayOwnerHold_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_78(_swig_i_1), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)), C.swig_type_80(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -812,7 +838,7 @@ func AcquireRow(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 int64, arg5 int64, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int)(C._wrap_AcquireRow_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_84(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_85(_swig_i_3), C.swig_type_86(_swig_i_4), C.swig_type_87(_swig_i_5), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int)(C._wrap_AcquireRow_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_86(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_87(_swig_i_3), C.swig_type_88(_swig_i_4), C.swig_type_89(_swig_i_5), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg7
 	}
@@ -826,7 +852,7 @@ func ReleaseRow(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64, arg5 []int64) 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_ReleaseRow_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_89(_swig_i_1), C.swig_type_90(_swig_i_2), C.swig_type_91(_swig_i_3), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int)(C._wrap_ReleaseRow_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_91(_swig_i_1), C.swig_type_92(_swig_i_2), C.swig_type_93(_swig_i_3), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -839,7 +865,7 @@ func NextRows(arg1 uintptr, arg2 int64, arg3 int, arg4 []int64) (_swig_ret int) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_NextRows_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int)(C._wrap_NextRows_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}

@@ -414,6 +414,27 @@ SWIGEXPORT jint JNICALL Java_invalid_belay_internal_Native_belayOptionsSet(JNIEn
 }
 
 
+SWIGEXPORT jbyteArray JNICALL Java_invalid_belay_internal_Native_belayOptionsGet(JNIEnv *jenv, jclass jcls, jobject jarg1, jbyteArray jarg2) {
+  jbyteArray jresult = 0 ;
+  belay_options *arg1 = (belay_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *result = 0 ;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (belay_options *)pointer_of(jenv, jarg1);
+  {
+    const jsize size = (*jenv)->GetArrayLength(jenv, jarg2);
+    arg2 = (char*)calloc((size_t)size + 1, 1);
+    (*jenv)->GetByteArrayRegion(jenv, jarg2, 0, size, (jbyte*)arg2);
+  }
+  result = (char *)belay_options_get(arg1,(char const *)arg2);
+  jresult = bytes_of(jenv, result, result == NULL ? 0 : (int64_t)strlen(result));
+  free(arg2);
+  return jresult;
+}
+
+
 SWIGEXPORT jbyteArray JNICALL Java_invalid_belay_internal_Native_belayOptionName(JNIEnv *jenv, jclass jcls, jint jarg1) {
   jbyteArray jresult = 0 ;
   int32_t arg1 ;
@@ -671,6 +692,22 @@ SWIGEXPORT jint JNICALL Java_invalid_belay_internal_Native_belayRequestSetMaxHol
   arg1 = (belay_request *)pointer_of(jenv, jarg1);
   arg2 = (int64_t)jarg2; 
   result = (int32_t)belay_request_set_max_hold_ms(arg1,arg2);
+  jresult = (jint)result; 
+  return jresult;
+}
+
+
+SWIGEXPORT jint JNICALL Java_invalid_belay_internal_Native_belayRequestSetConfirmed(JNIEnv *jenv, jclass jcls, jobject jarg1, jint jarg2) {
+  jint jresult = 0 ;
+  belay_request *arg1 = (belay_request *) 0 ;
+  int32_t arg2 ;
+  int32_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (belay_request *)pointer_of(jenv, jarg1);
+  arg2 = (int32_t)jarg2; 
+  result = (int32_t)belay_request_set_confirmed(arg1,arg2);
   jresult = (jint)result; 
   return jresult;
 }

@@ -76,6 +76,17 @@ public final class DistributedSemaphore {
     return new DistributedSemaphore(belay, name, limit, one.lockDelay(delay));
   }
 
+  /**
+   * Has an acquire end only when the server has answered that this client has the permits. Use it if what the semaphore starts cannot be undone at
+   * once, such as a process. Otherwise what another client's release hands over is held as soon as its message comes, and a stop of this
+   * process right then may lose it. It costs such an acquire one more round trip.
+   *
+   * @return a semaphore with this setting
+   */
+  public DistributedSemaphore withConfirmation() {
+    return new DistributedSemaphore(belay, name, limit, one.confirmed());
+  }
+
   // ---- Holds ----
 
   /**

@@ -64,6 +64,10 @@ final class Request {
     return with(handle -> Native.belayRequestSetLockDelayMs(handle, wholeMillis(delay)));
   }
 
+  Request confirmed() {
+    return with(handle -> Native.belayRequestSetConfirmed(handle, 1));
+  }
+
   /** The names, for people. */
   String name() {
     return name;

@@ -16,6 +16,7 @@ public final class Native {
   public final static native long belayOptionsNew();
   public final static native byte[] belayOptionsError(Handle jarg1);
   public final static native int belayOptionsSet(Handle jarg1, byte[] jarg2, byte[] jarg3);
+  public final static native byte[] belayOptionsGet(Handle jarg1, byte[] jarg2);
   public final static native byte[] belayOptionName(int jarg1);
   public final static native byte[] belayOptionText(byte[] jarg1, int jarg2);
   public final static native long belayClientNew(Handle jarg1);
@@ -31,6 +32,7 @@ public final class Native {
   public final static native int belayRequestSetLockDelayMs(Handle jarg1, long jarg2);
   public final static native int belayRequestSetLeaseMs(Handle jarg1, long jarg2);
   public final static native int belayRequestSetMaxHoldMs(Handle jarg1, long jarg2);
+  public final static native int belayRequestSetConfirmed(Handle jarg1, int jarg2);
   public final static native int belayReleaseNowait(Handle jarg1, long jarg2);
   public final static native long belayWordsNew();
   public final static native byte[] belayWordsError(Handle jarg1);
