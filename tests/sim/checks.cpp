@@ -1,6 +1,7 @@
 #include "sim/checks.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/packing.h"
 #include "dialect/keys.h"
@@ -102,16 +103,18 @@ void Checks::on_message(const Process& process, const Message& message) {
 }
 
 void Checks::wiped(std::size_t host, const std::string& key) {
-  wipes_[{host, key}].insert(world_.server_time(host));
+  wipes_[{host, key}][world_.now()] = world_.server_time(host);
 }
 
-// It may have missed some, but it has not heard of a later one than the next.
-void Checks::on_invalidated(const Process& process, std::size_t host, std::string_view key) {
+// It may have missed some, but it has not heard of a later one than the latest before the news.
+void Checks::on_invalidated(const Process& process, std::size_t host, std::string_view key,
+                            Micros written) {
   const HostKey what(host, key);
-  const std::set<Micros>& times = wipes_[what];
-  Micros& known = known_wipes_[{process.number(), what}];
-  if (const auto next = times.upper_bound(known); next != times.end()) {
-    known = *next;
+  const std::map<Micros, Micros>& times = wipes_[what];
+  const auto later = times.upper_bound(written);
+  if (later != times.begin()) {
+    Micros& known = known_wipes_[{process.number(), what}];
+    known = std::max(known, std::prev(later)->second);
   }
 }
 

@@ -50,8 +50,10 @@ class Checks {
   void broken(const std::string& name);
   // A key is deleted by hand; none: all.
   void wiped(std::size_t host, const std::string& key);
-  // A process hears that a watched key has changed; none: that all data were wiped.
-  void on_invalidated(const Process& process, std::size_t host, std::string_view key);
+  // A process hears that a watched key has changed; none: that all data were wiped. The server
+  // wrote so then.
+  void on_invalidated(const Process& process, std::size_t host, std::string_view key,
+                      Micros written);
   // A process's command has run on the server.
   void after_script(Server::Args argv);
   void after_step(Process& process);
@@ -153,7 +155,7 @@ class Checks {
   // When a key of a server, or all of them (""), was deleted, by its clock; and the latest time
   // that a process was told of.
   using HostKey = std::pair<std::size_t, std::string>;
-  std::map<HostKey, std::set<Micros>> wipes_;
+  std::map<HostKey, std::map<Micros, Micros>> wipes_;  // server times, by true time
   std::map<std::pair<int, HostKey>, Micros> known_wipes_;
   std::uint64_t grants_ = 0;
 };

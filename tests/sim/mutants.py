@@ -240,6 +240,9 @@ MUTATIONS = [
     Mutation("an-older-claim-may-be-lost", "lib/scripts/acquire.lua",
              "  held = kept_until(record) > expires(record)\n",
              "  held = not OFF('an-older-claim-may-be-lost') and kept_until(record) > expires(record)\n"),
+    Mutation("a-submission-is-more-than-its-tag", "lib/engine/ledger.cpp",
+             "found == nullptr || found->order != ref.order ?",
+             "found == nullptr || (found->order != ref.order && !OFF(\"a-submission-is-more-than-its-tag\")) ?"),
     Mutation("what-is-confirmed-has-recovered", "lib/engine/watchdog.cpp",
              "    if (hold->at_risk && (hold->watched() || hold->lease > 0) && lasts) {",
              "    if (hold->at_risk && (hold->watched() || (hold->lease > 0 && !OFF(\"what-is-confirmed-has-recovered\")))"

@@ -59,6 +59,9 @@ struct Plan {
   Micros calm_at = 0;   // no more faults
   Micros drain_at = 0;  // no more requests
   Micros turn = kNever / 2;
+
+  // Of the fixed leases.
+  Micros longest_fixed() const { return distant ? 3 * lease : 900 * kMillisecond; }
 };
 
 Plan make_plan(Random& random);

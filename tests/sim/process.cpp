@@ -77,11 +77,12 @@ void Process::listen_to(SimLink& link) {
       }
     });
   };
-  link.handlers.bytes = [this, &link, &node](int id, std::string arrived, Micros sent) {
-    deliver([this, &link, &node, id, sent, bytes = std::move(arrived)] {
+  link.handlers.bytes = [this, &link, &node](int id, std::string arrived, Micros sent,
+                                             Micros written) {
+    deliver([this, &link, &node, id, sent, written, bytes = std::move(arrived)] {
       if (link.connection() == id) {
         world_.answered(number_, sent);
-        overhear(link, bytes);
+        overhear(link, bytes, written);
         step([&node, &bytes](Micros now) { node.on_link_bytes(bytes, now); });
       }
     });
@@ -116,21 +117,32 @@ Micros Process::true_time_of(Micros local) const {
   return time;
 }
 
+Status Process::submit(std::int64_t submission,
+                       const std::function<Status(std::int64_t tag)>& action) {
+  const std::int64_t tag = tags_.give(submission);
+  Status status = action(tag);
+  if (!status.ok()) {
+    tags_.take_back(tag);
+  }
+  return status;
+}
+
 void Process::on_event(Event event) {
+  event.tag = tags_.take_back(event.tag);
   observer_.on_event(*this, event);
 }
 
 // What is pushed to the engine. Messages only from the server of their name: what somebody sends
 // again by another one may overtake what its own server has said before.
-void Process::overhear(const SimLink& link, std::string_view bytes) {
+void Process::overhear(const SimLink& link, std::string_view bytes, Micros written) {
   if (!observer_.on_message || !bytes.starts_with('>')) {
     return;
   }
   ReplyReader reader;
-  static_cast<void>(reader.feed(bytes, [this, &link](Reply push) {
+  static_cast<void>(reader.feed(bytes, [this, &link, written](Reply push) {
     if (push.at(0).text() == "invalidate") {
       const Reply keys = push.at(1);
-      observer_.on_invalidated(*this, link.host, keys.is_null() ? "" : keys.at(0).text());
+      observer_.on_invalidated(*this, link.host, keys.is_null() ? "" : keys.at(0).text(), written);
     }
     if (push.at(0).text() != "message") {
       return true;

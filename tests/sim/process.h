@@ -13,6 +13,7 @@
 
 #include "core/core.h"
 #include "dialect/native.h"
+#include "sim/tags.h"
 #include "sim/world.h"
 
 namespace belay::sim {
@@ -28,8 +29,9 @@ class Process final : public EngineEvents {
     std::function<void(Process&, const Event&)> on_event;
     std::function<void(Process&)> after_step;
     std::function<void(Process&, const Message&)> on_message = {};  // may be none
-    // A watched key has changed; none: all data were wiped.
-    std::function<void(Process&, std::size_t host, std::string_view key)> on_invalidated = {};
+    // A watched key has changed; none: all data were wiped. The server wrote so then.
+    std::function<void(Process&, std::size_t host, std::string_view key, Micros written)>
+        on_invalidated = {};
   };
 
   Process(World& world, int number, Observer observer, Micros watchdog_lease,
@@ -56,6 +58,11 @@ class Process final : public EngineEvents {
 
   // Runs `action` on the engine as a call of the application; nothing happens while it is paused.
   void call(const std::function<void(Engine&, Micros now)>& action);
+  // Submits under a tag that is free; the event has the number of the submission instead.
+  Status submit(std::int64_t submission, const std::function<Status(std::int64_t tag)>& action);
+
+  std::int64_t tag_of(std::int64_t submission) const { return tags_.of(submission); }
+
   std::optional<Engine::HoldView> look(std::int64_t hold);
 
   void pause(Micros duration);
@@ -71,7 +78,7 @@ class Process final : public EngineEvents {
   void deliver(Action action);
   template <class Action>
   void step(const Action& action);
-  void overhear(const SimLink& link, std::string_view bytes);
+  void overhear(const SimLink& link, std::string_view bytes, Micros written);
   void arm();
   void resume();
 
@@ -91,6 +98,7 @@ class Process final : public EngineEvents {
   Log log_{BELAY_LOG_NONE, [] {}};
   std::deque<SimLink> links_;  // by host
   std::atomic<std::int64_t> last_hold_{0};
+  Tags tags_;
   Core core_;
 };
 

@@ -22,7 +22,7 @@ bool runs(Server::Args argv, const Script& script) {
 }  // namespace
 
 void Releases::asked(Process& process, std::int64_t tag, const std::vector<std::string>& names,
-                     const Engine::HoldView& hold) {
+                     const Engine::HoldView& hold, Micros now) {
   if (hold.state == BELAY_HOLD_LOST) {
     return;
   }
@@ -30,7 +30,7 @@ void Releases::asked(Process& process, std::int64_t tag, const std::vector<std::
   for (std::size_t i = 0; i < names.size(); ++i) {
     pending.parts.push_back({names[i], hold.fences.empty() ? hold.fence : hold.fences.at(i)});
   }
-  pending.ours_until = process.true_time_of(process.clock() + hold.remaining);
+  pending.ours_until = process.true_time_of(now + hold.remaining);
   pending.connection = process.connection(key_of("belay:", 'r', names.front()));
   pending_[{process.number(), tag}] = std::move(pending);
 }

@@ -21,9 +21,10 @@ class Releases {
   Releases(World& world, const Faults& faults, const Custody& custody)
       : world_(world), faults_(faults), custody_(custody) {}
 
-  // A process releases a hold of these names.
+  // A process releases a hold of these names, as it looks at `now`, which the thread has read from
+  // its clock some time ago.
   void asked(Process& process, std::int64_t tag, const std::vector<std::string>& names,
-             const Engine::HoldView& hold);
+             const Engine::HoldView& hold, Micros now);
   // The event of that, or of anything else.
   void on_event(const Process& process, const Event& event);
   void after_script(int process, Server::Args argv);

@@ -83,6 +83,7 @@ std::string words(const AcquireRequest& request, Micros wait) {
   add_ms("lease", request.lease);
   add_ms("max-hold", request.max_hold);
   add_ms("wait", wait == kNever ? 0 : wait);
+  text += request.confirmed ? ", confirmed" : "";
   return text + (request.owner == 0 ? "" : ", owner " + std::to_string(request.owner)) +
          (wait == 0 ? ", a try" : "");
 }
@@ -100,8 +101,8 @@ class Schedule {
         releases_(world_, plan_.faults, custody_),
         rounds_(world_, plan_.faults, kLatch),
         writes_(world_, plan_.faults),
-        service_(world_,
-                 {plan_.lease, plan_.timeout, plan_.longest_delay, plan_.turn, plan_.rows}) {
+        service_(world_, {std::max(plan_.lease, plan_.longest_fixed()), plan_.timeout,
+                          plan_.longest_delay, plan_.turn, plan_.rows}) {
     world_.set_verbose(verbose);
     world_.set_onlooker({[this] {
                            limits_.before_script();
@@ -218,8 +219,8 @@ class Schedule {
           look_at_service();
         },
         [this](Process& process, const Message& message) { checks_.on_message(process, message); },
-        [this](Process& process, std::size_t host, std::string_view key) {
-          checks_.on_invalidated(process, host, key);
+        [this](Process& process, std::size_t host, std::string_view key, Micros written) {
+          checks_.on_invalidated(process, host, key, written);
         }};
     processes_.push_back(std::make_unique<Process>(world_, number, observer, plan_.lease,
                                                    plan_.timeout, plan_.slots_apart));
@@ -292,9 +293,10 @@ class Schedule {
     request.notify = true;
     // One that is shorter than four times the way there and back is refused.
     const Micros shortest = 100 * kMillisecond + (plan_.steady ? 8 * plan_.longest_delay : 0);
-    const Micros longest = plan_.distant ? 3 * plan_.lease : 900 * kMillisecond;
+    const Micros longest = plan_.longest_fixed();
     request.lease = chance_of(plan_.fixed) ? world_.span(shortest, std::max(shortest, longest)) : 0;
     request.max_hold = world_.chance(10) ? world_.span(100 * kMillisecond, 2 * kSecond) : 0;
+    request.confirmed = world_.chance(20);
     const std::int64_t kind = world_.random().between(1, 100);
     const Micros wait = kind <= 15 ? 0 : kind <= 40 ? world_.span(500, plan_.longest_wait) : kNever;
     if (user.name == kSemaphore && wait == 0 && world_.chance(50)) {
@@ -309,7 +311,10 @@ class Schedule {
       user.timed = request.lease > 0 || request.max_hold > 0 || user.owner != 0;
       checks_.accepted(*user.process, tag, request);
       doubts_.asked(*user.process, tag, names_of(user), request.lease);
-      if (!engine.acquire(tag, request, wait, now).ok()) {  // it is shutting down
+      const auto acquires = [&](std::int64_t free) {
+        return engine.acquire(free, request, wait, now);
+      };
+      if (!user.process->submit(tag, acquires).ok()) {  // it is shutting down
         user.tag = 0;
         checks_.refused(*user.process, tag);
       }
@@ -321,6 +326,12 @@ class Schedule {
       world_.at(world_.now() + world_.span(200, 500 * kMillisecond),
                 [this, &user, tag] { cancel(user, tag); });
     }
+  }
+
+  static Status ask(Process& process, Engine& engine, std::int64_t tag,
+                    std::unique_ptr<Query> query, Micros now) {
+    return process.submit(
+        tag, [&](std::int64_t free) { return engine.query(free, std::move(query), now); });
   }
 
   // Cuts off what was just asked for, on its way, to arrive late.
@@ -346,8 +357,8 @@ class Schedule {
       user.tag = tag;
       checks_.accepted(process, tag);
       limits_.asked(process, tag, limit);
-      if (!engine.query(tag, limit_query(process.dialect().semaphore, kSemaphore, limit), now)
-               .ok()) {
+      auto query = limit_query(process.dialect().semaphore, kSemaphore, limit);
+      if (!ask(process, engine, tag, std::move(query), now).ok()) {
         user.tag = 0;
         checks_.refused(process, tag);
       }
@@ -380,7 +391,7 @@ class Schedule {
       auto query = kind <= 20
                        ? latch_set_query(process.dialect().latch, kLatch, {tag}, number, life)
                        : latch_count_down_query(process.dialect().latch, kLatch, {tag}, 1);
-      if (!engine.query(tag, std::move(query), now).ok()) {
+      if (!ask(process, engine, tag, std::move(query), now).ok()) {
         user.tag = 0;
         checks_.refused(process, tag);
       }
@@ -403,7 +414,10 @@ class Schedule {
       user.tag = tag;
       checks_.accepted(process, tag);
       rounds_.awaits(process, tag, request.want.generation);
-      if (!engine.acquire(tag, request, wait, now).ok()) {
+      const auto acquires = [&](std::int64_t free) {
+        return engine.acquire(free, request, wait, now);
+      };
+      if (!process.submit(tag, acquires).ok()) {
         user.tag = 0;
         checks_.refused(process, tag);
       }
@@ -465,8 +479,9 @@ class Schedule {
       return;
     }
     world_.trace("tag " + std::to_string(tag) + " is cancelled");
-    user.process->call(
-        [tag](Engine& engine, Micros now) { static_cast<void>(engine.cancel(tag, now)); });
+    user.process->call([tag = user.process->tag_of(tag)](Engine& engine, Micros now) {
+      static_cast<void>(engine.cancel(tag, now));
+    });
     if (user.tag == tag) {
       world_.violation("P2: the cancel of tag " + std::to_string(tag) + " brought no event");
     }
@@ -509,7 +524,7 @@ class Schedule {
     process.call([&](Engine& engine, Micros now) {
       checks_.accepted(process, tag);
       auto query = fenced_write_query("belay:", writes_.ask(process, tag, user.name, fence));
-      if (!engine.query(tag, std::move(query), now).ok()) {
+      if (!ask(process, engine, tag, std::move(query), now).ok()) {
         checks_.refused(process, tag);
       }
     });
@@ -528,8 +543,9 @@ class Schedule {
       if (extends) {
         doubts_.extends(*user.process, tag, names_of(user), lease);
       }
-      const Status status =
-          extends ? engine.extend(tag, hold, lease, now) : engine.verify(tag, hold, now);
+      const Status status = user.process->submit(tag, [&](std::int64_t free) {
+        return extends ? engine.extend(free, hold, lease, now) : engine.verify(free, hold, now);
+      });
       if (!status.ok()) {
         checks_.refused(*user.process, tag);
       }
@@ -542,7 +558,10 @@ class Schedule {
     world_.trace("tag " + std::to_string(tag) + " downgrades hold " + std::to_string(hold));
     user.process->call([&](Engine& engine, Micros now) {
       checks_.accepted(*user.process, tag);
-      if (engine.downgrade(tag, hold, kReaders, now).ok()) {
+      const auto downgrades = [&](std::int64_t free) {
+        return engine.downgrade(free, hold, kReaders, now);
+      };
+      if (user.process->submit(tag, downgrades).ok()) {
         checks_.shared(*user.process, hold);
       } else {
         checks_.refused(*user.process, tag);
@@ -562,7 +581,7 @@ class Schedule {
     checks_.broken(name);
     process.call([&](Engine& engine, Micros now) {
       checks_.accepted(process, tag);
-      if (!engine.query(tag, break_query(process.dialect(), name, 0), now).ok()) {
+      if (!ask(process, engine, tag, break_query(process.dialect(), name, 0), now).ok()) {
         checks_.refused(process, tag);
       }
     });
@@ -580,8 +599,9 @@ class Schedule {
     give_up(user, [this, &user, hold, tag, twice](Engine& engine, Micros now) {
       checks_.accepted(*user.process, tag);
       doubts_.asked(*user.process, tag, names_of(user), 0);
-      releases_.asked(*user.process, tag, names_of(user), engine.look(hold, now));
-      Status status = engine.release(tag, hold, now);
+      releases_.asked(*user.process, tag, names_of(user), engine.look(hold, now), now);
+      Status status = user.process->submit(
+          tag, [&](std::int64_t free) { return engine.release(free, hold, now); });
       if (twice && engine.release(tag + 1'000'000'000, hold, now).code != BELAY_UNKNOWN_HOLD) {
         world_.violation("a hold was released twice");
       }

@@ -272,10 +272,10 @@ void World::reply(int id, std::string bytes, bool push, Micros sent) {
   }
   Connection& connection = *connections_[static_cast<std::size_t>(id)];
   connection.to_client = std::max(connection.to_client + 1, now_ + delay());
-  at(connection.to_client, [this, id, sent, chunk = std::move(bytes)]() mutable {
+  at(connection.to_client, [this, id, sent, written = now_, chunk = std::move(bytes)]() mutable {
     Connection& there = *connections_[static_cast<std::size_t>(id)];
     if (there.link != nullptr && !there.cut) {
-      there.link->handlers.bytes(id, std::move(chunk), sent);
+      there.link->handlers.bytes(id, std::move(chunk), sent, written);
     }
   });
 }

@@ -79,8 +79,8 @@ class SimLink final : public Link {
   // is paused.
   struct Handlers {
     std::function<void(int)> opened;
-    // And when what they answer was sent; kNever: they answer nothing.
-    std::function<void(int, std::string, Micros)> bytes;
+    // And when what they answer was sent (kNever: they answer nothing), and when they were written.
+    std::function<void(int, std::string, Micros sent, Micros written)> bytes;
     std::function<void(int)> closed;
   };
 
