@@ -71,17 +71,30 @@ local function downgrade(at, record, claim, until_, holds, local_waiters, fence,
   return OK, fence, redis.call('EXISTS', KEYS[at + 2])
 end
 
+-- An error that says nothing about the record, such as that a right is missing, is the whole call's: it takes no name from
+-- anybody.
+local function unless_refused(fine, code, last, others)
+  if fine then
+    return code, last, others
+  end
+  local words = type(code) == 'table' and code.err or code
+  if words:find('WRONGTYPE', 1, true) or words:find('BELAYTYPE', 1, true) then
+    return UNREADABLE, 0, 0
+  end
+  error(code, 0)
+end
+
 local function renew(at, request)
   local claim, lease, fence, more, holds, local_waiters, kind = struct.unpack('<c30ddHHHB', request)
   local fence_of_group = #request > 53 and struct.unpack('<d', request, 54)
   local record = redis.pcall('GET', KEYS[at])
-  if type(record) == 'table' or unreadable(record, KEYS[at], kind) then
+  if type(record) == 'table' then
+    return unless_refused(false, record)
+  elseif unreadable(record, KEYS[at], kind) then
     return UNREADABLE, 0, 0
   end
   if record and is_joint(record) then
-    local fine, code, last, others = pcall(renew_member, at, record, claim, lease, fence_of_group or fence, kind, holds,
-      local_waiters)
-    return fine and code or UNREADABLE, fine and last or 0, fine and others or 0
+    return unless_refused(pcall(renew_member, at, record, claim, lease, fence_of_group or fence, kind, holds, local_waiters))
   end
   if not record or expires(record) < ts then
     if not record or kept_until(record) < ts then
@@ -98,9 +111,8 @@ local function renew(at, request)
   local delay = kept_until(record) - expires(record)
   prolong(KEYS[at], ts, until_ + delay, struct.pack('<ddHH', last, until_, holds, local_waiters), LAST_OFFSET)
   if fence_of_group then
-    local fine, code, last_of_group, others = pcall(downgrade, at, record, claim, until_, holds, local_waiters, fence_of_group,
-      request:sub(62))
-    return fine and code or UNREADABLE, fine and last_of_group or 0, fine and others or 0
+    return unless_refused(pcall(downgrade, at, record, claim, until_, holds, local_waiters, fence_of_group,
+      request:sub(62)))
   end
   if more > 0 and pcall(reserve, at, last + more) then
     last = last + more

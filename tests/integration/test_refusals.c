@@ -288,6 +288,31 @@ static void test_right_withdrawn_while_holding(Server* server) {
   belay_client_free(client);
 }
 
+// A right that a renewal needs, taken away while a name is held alone or together with others: the
+// server still has it.
+static void test_each_right_of_a_renewal_withdrawn(Server* server) {
+  static const struct {
+    const char* right;
+    bool shared;
+  } withdrawn[] = {{"-get", false}, {"-time", false}, {"-setrange", false},
+                   {"-get", true},  {"-hset", true},  {"-hget", true}};
+
+  for (size_t i = 0; i < sizeof withdrawn / sizeof withdrawn[0]; ++i) {
+    server_tell(server, "FLUSHALL", NULL);
+    make_user(server);
+    belay_client* client = CLIENT(.url = server->url, .user = "least", .password = "s3cret",
+                                  .watchdog_lease_ms = scaled(600));
+    CHECK_STATUS(BELAY_OK, SUBMIT(client, 1, 0, .name = "a", .shared = withdrawn[i].shared));
+    const int64_t hold = TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+    server_tell(server, "ACL", "SETUSER", "least", withdrawn[i].right, NULL);
+    CHECK_INT(hold, TAKE(client, BELAY_EVENT_AT_RISK, 0, BELAY_OK));
+    belay_event* lost = EVENT(client, BELAY_EVENT_LOST, 0, BELAY_LOST);
+    CHECK_INT(BELAY_REASON_NOT_RENEWED, belay_event_int(lost, BELAY_FIELD_REASON));
+    belay_event_free(lost);
+    belay_client_free(client);
+  }
+}
+
 static void test_release_without_the_right(Server* server) {
   make_user(server);
   belay_client* client = CLIENT(.url = server->url, .user = "least", .password = "s3cret");
@@ -451,6 +476,8 @@ const Test refusal_tests[] = {
     {"A user who lacks one of the rights answers NOT_PERMITTED at once", test_each_right_is_needed},
     {"A right withdrawn while holding is told by AT_RISK and LOST",
      test_right_withdrawn_while_holding},
+    {"A right withdrawn while holding is never told as a name that is gone",
+     test_each_right_of_a_renewal_withdrawn},
     {"A release that is not permitted says so and is in doubt", test_release_without_the_right},
     {"A foreign key answers WRONG_TYPE and stays as it was", test_foreign_key},
     {"A foreign key at the queue or the waiters is named and stays as it was",
