@@ -489,7 +489,7 @@ class RunLosesTheLock(CliTest):
         self.assertFalse(is_running(child))
         self.assertEqual(self.await_file("log"), "term\n")
         self.assertRegex(err, r"belay: '\w+' is at risk.*told to stop within 0\.[0-3] s\n")
-        self.assertRegex(err, r"belay: '\w+' was lost.*killed\n$")
+        self.assertRegex(err, r"belay: hold \d+ of '\w+' was lost.*killed\n$")
 
     def test_and_gives_the_command_time_to_stop(self):
         process, _ = self.run_until_lost("echo term >>log; exit 0", "--lease", "3")
@@ -1183,6 +1183,52 @@ class Semaphore(CliTest):
         self.assertRegex(err, r"^belay: [^\n]+\n$")
 
 
+class TakesTheLibrarysOptions(CliTest):
+    def test_by_set_in_every_subcommand(self):
+        holder = self.hold("--set", "label=of set", "--set", "watchdog_lease_ms=7000")
+        shown = self.inspect()["holder"]
+        self.assertEqual(shown["label"], "of set")
+        self.assertLessEqual(shown["lease_ms"], 7000)
+        for subcommand in (["ls"], ["inspect", self.name], ["break", self.name], ["top", "--count", "1"],
+                           ["latch", "show", "a"], ["semaphore", "show", "a"]):
+            code, _, err = self.belay(*subcommand, "--set", "request_timeout_ms=1")
+            self.assertEqual((code, err), (64, "belay: request_timeout_ms was 1: 10..3600000 is allowed\n"))
+        self.let_go(holder)
+
+    def test_by_the_url_also_the_label(self):
+        self.start("run", self.name, "--", "sleep", "1000", url=self.server.url() + "?label=of%20the%20url")
+        self.assertEqual(self.await_held()["label"], "of the url")
+
+    def test_and_says_what_is_none(self):
+        for setting, why in (("no_such=1", "no option of the library: 'no_such'"),
+                             ("label", "not NAME=VALUE: 'label'"),
+                             ("password=x", "a password would show in ps: --password-file takes it")):
+            code, out, err = self.belay("run", "--set", setting, self.name, *TRUE)
+            self.assertEqual((code, out, err), (64, "", f"belay: --set: {why} (see belay run --help)\n"))
+
+    def test_and_shows_them_as_they_are_here(self):
+        url = self.server.url(":geheim@") + "?watchdog_lease_ms=9000"
+        code, out, err = self.belay("help", "options", url=url, env={"BELAY_TLS_MIN_VERSION": "1.3"})
+        self.assertEqual((code, err), (0, ""))
+        for line in ("  watchdog_lease_ms=9000", "  request_timeout_ms=5000", "  tls_min_version=1.3", "  log_level=none", "  url"):
+            self.assertIn(line, out.splitlines())
+        self.assertIn("100..86400000", out)
+        self.assertNotIn("geheim", out)
+
+    def test_and_lists_with_a_single_pending_submission(self):
+        names = [f"{self.name}.{number}" for number in range(3)]
+        for name in names:
+            self.hold(name=name)
+        one_by_one = ["--set", "max_pending=1", f"{self.name}.*"]
+        code, out, err = self.belay("ls", "--json", *one_by_one)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual([line["name"] for line in parse_lines(out)], names)
+        code, out, err = self.belay("top", "--json", "--count", "1", *one_by_one)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(parse_lines(out)[0]["names_inspected"], 3)
+        self.assertEqual(self.run_code("--set", "max_pending=1", self.name, *TRUE), 0)
+
+
 class Help(CliTest):
     def test_fits_one_screen(self):
         for arguments in (["--help"], ["run", "--help"], ["inspect", "-h"], ["ls", "--help"],
@@ -1192,6 +1238,13 @@ class Help(CliTest):
             self.assertEqual((code, err), (0, ""))
             self.assertLessEqual(len(out.splitlines()), 24)
             self.assertLessEqual(max(map(len, out.splitlines())), 80)
+
+    def test_is_the_same_asked_for_by_its_subject(self):
+        for subject in ([], ["run"], ["latch"], ["semaphore"], ["inspect"], ["ls"], ["break"], ["top"]):
+            verb = subject + ["set"] if subject in (["latch"], ["semaphore"]) else subject
+            self.assertEqual(self.belay("help", *subject), self.belay(*verb, "--help"))
+        code, out, err = self.belay("help", "nothing")
+        self.assertEqual((code, out, err), (64, "", "belay: no help on 'nothing' (see belay --help)\n"))
 
     def test_tells_the_version(self):
         code, out, _ = self.belay("--version")

@@ -56,17 +56,17 @@ std::string in_digits(double number) {
   return {text.data(), result.ptr};
 }
 
-// The same within bounds.
-template <typename Target>
+// The same within bounds, of something that `take` does with it.
+template <typename Take>
 void add_bounded_seconds(CLI::App& app, const std::string& name, double low, double high,
-                         Target& target) {
-  app.add_option_function<std::string>(name, [=, &target](const std::string& text) {
+                         Take take) {
+  app.add_option_function<std::string>(name, [=](const std::string& text) {
     const std::int64_t ms = to_ms(name, text);
     if (ms < std::llround(low * 1000) || ms > std::llround(high * 1000)) {
       throw CLI::ValidationError(name, "not from " + in_digits(low) + " to " + in_digits(high) +
                                            " seconds: " + in_quotes(text));
     }
-    target = ms;
+    take(ms);
   });
 }
 
@@ -82,21 +82,54 @@ void take_permits(const std::string& text, RunOptions& options) {
   }
 }
 
+// An option of the library, under a name of ours.
+void add_setting(CLI::App& app, const std::string& option, const std::string& name,
+                 ServerOptions& server) {
+  app.add_option_function<std::string>(option, [name, &server](const std::string& text) {
+    server.settings.emplace_back(name, text);
+  });
+}
+
+// The same, in seconds instead of the library's milliseconds.
+void add_setting_in_seconds(CLI::App& app, const std::string& option, double low, double high,
+                            const std::string& name, ServerOptions& server) {
+  add_bounded_seconds(app, option, low, high, [name, &server](std::int64_t ms) {
+    server.settings.emplace_back(name, std::to_string(ms));
+  });
+}
+
+// "NAME=VALUE".
+void take_setting(const std::string& text, ServerOptions& server) {
+  const std::size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  if (equals == std::string::npos) {
+    throw CLI::ValidationError("not NAME=VALUE: " + in_quotes(text));
+  }
+  if (belay_option_text(name.c_str(), BELAY_OPTION_ABOUT) == nullptr) {
+    throw CLI::ValidationError("no option of the library: " + in_quotes(name));
+  }
+  if (name == "password") {
+    throw CLI::ValidationError("a password would show in ps: --password-file takes it");
+  }
+  server.settings.emplace_back(name, text.substr(equals + 1));
+}
+
 void add_server_options(CLI::App& app, ServerOptions& server) {
-  app.add_option("--url", server.url);
-  app.add_option("--user", server.user);
-  app.add_option("--password-file", server.password_file);
-  app.add_option("--prefix", server.prefix);
+  add_setting(app, "--url", "url", server);
+  add_setting(app, "--user", "user", server);
+  add_setting(app, "--password-file", "password_file", server);
+  add_setting(app, "--prefix", "prefix", server);
   for (const char* what :
        {"ca-file", "ca-dir", "cert-file", "key-file", "server-name", "min-version"}) {
     std::string name = std::string("tls-") + what;
     std::replace(name.begin(), name.end(), '-', '_');
-    app.add_option_function<std::string>(
-        std::string("--tls-") + what,
-        [name, &server](const std::string& text) { server.tls[name] = text; });
+    add_setting(app, std::string("--tls-") + what, name, server);
   }
-  add_bounded_seconds(app, "--request-timeout", kLeastRequestTimeout, kMostRequestTimeout,
-                      server.request_timeout_ms);
+  add_setting_in_seconds(app, "--request-timeout", kLeastRequestTimeout, kMostRequestTimeout,
+                         "request_timeout_ms", server);
+  app.add_option("--set")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->each([&server](const std::string& text) { take_setting(text, server); });
 }
 
 int complain_of_usage(const CLI::App& app, const std::string& message) {
@@ -214,11 +247,13 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   permits->excludes(exclusive)->excludes(shared);
   CLI::Option* identity = app.add_option("--identity", options.identity);
   identity->excludes(exclusive)->excludes(shared)->excludes(permits);
-  add_bounded_seconds(app, "--lock-delay", 0, kMostLockDelay, options.lock_delay_ms);
-  add_bounded_seconds(app, "--lease", kLeastLease, kMostLease, options.server.lease_ms);
-  add_bounded_seconds(app, "--max-hold", kLeastLease, kMonth, options.server.max_hold_ms);
+  add_bounded_seconds(app, "--lock-delay", 0, kMostLockDelay,
+                      [&options](std::int64_t ms) { options.lock_delay_ms = ms; });
+  add_setting_in_seconds(app, "--lease", kLeastLease, kMostLease, "watchdog_lease_ms",
+                         options.server);
+  add_setting_in_seconds(app, "--max-hold", kLeastLease, kMonth, "max_hold_ms", options.server);
   add_seconds(app, "--kill-after", "--kill-after", options.kill_after_ms);
-  app.add_option("--label", options.server.label);
+  add_setting(app, "--label", "label", options.server);
   app.add_flag("-v,--verbose", verbose);
   add_server_options(app, options.server);
 }
@@ -295,7 +330,8 @@ std::variant<int, LatchOptions> parse_latch(std::vector<std::string> arguments) 
   app.add_option("NAME", options.name)->required();
   if (options.verb == "set") {
     app.add_option("COUNT", options.count)->required()->check(count);
-    add_bounded_seconds(app, "--ttl", kLeastLease, kMonth, options.ttl_ms);
+    add_bounded_seconds(app, "--ttl", kLeastLease, kMonth,
+                        [&options](std::int64_t ms) { options.ttl_ms = ms; });
   } else if (options.verb == "down") {
     app.add_option("N", options.count)->check(count);
   } else if (options.verb == "wait") {

@@ -1,6 +1,12 @@
-// The help texts, each within one screen of 24 lines and 80 columns.
+// The help texts, each within one screen of 24 lines and 80 columns, and belay help.
 #ifndef BELAY_TOOLS_HELP_H
 #define BELAY_TOOLS_HELP_H
+
+#include <string>
+
+// Prints what is to be known of a subcommand, of the "options" of the library, or, of "", of all.
+// Returns the program's exit code.
+int help(const std::string& topic);
 
 constexpr char kMainHelp[] =
     R"(Hold distributed locks on Redis or Valkey, and see who holds them.
@@ -12,13 +18,13 @@ constexpr char kMainHelp[] =
   belay ls [OPTION...] [PATTERN]                  the names in use, by glob
   belay break [OPTION...] NAME                    take NAME from its holder
   belay top [OPTION...] [PATTERN]                 a live view of all of them
-  belay COMMAND --help | --version                more about each command
+  belay help COMMAND|options | belay --version    more; the library's options
 
 The server: --url, else $BELAY_URL, else redis://localhost:6379
   redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]  unix://[[USER]:PASSWORD@]/PATH
   redis://HOST1,HOST2,HOST3 are a master and its replicas, in any order
   rediss:// is TLS: --tls-ca-file --tls-ca-dir --tls-cert-file --tls-key-file
-  --tls-server-name --tls-min-version, else $BELAY_TLS_CA_FILE and so on
+  --tls-server-name --tls-min-version. --set NAME=VALUE: belay help options
 Exit codes: 1 in use (run -n, -w), or nothing to break; 64 usage; 66 no latch;
   69 the server refuses or cannot be reached (without -n and -w, run and latch
   wait go on through outages); 71, 74 errors of this host;
@@ -46,7 +52,7 @@ Waits for all NAMEs, holds them while COMMAND runs, then releases them.
                           lease), at the end KILL, and belay exits with 75
   --label TEXT | -v, --verbose   shown beside host and pid | say time and fence
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
+  --request-timeout SECONDS (5)   --tls-... and --set NAME=VALUE: belay help
 COMMAND finds BELAY_NAME and BELAY_FENCE, of the first NAME, and BELAY_FENCES; a
 password in BELAY_URL is taken out. TERM HUP INT QUIT USR1 USR2 are passed on.
 COMMAND leads a process group, which is signalled as a whole, unless stdin is a
@@ -69,7 +75,7 @@ is no latch NAME, all but set exit with 66.
   -w, --wait SECONDS      wait: that long at most, then exit 1; 0 is -n
   --json                  down, show: {"name", "count"}, which is what is to go
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
+  --request-timeout SECONDS (5)   --tls-... and --set NAME=VALUE: belay help
 Without -n and -w, wait waits through outages of the server; with them it ends
 after --request-timeout more where there is no server, with 69.
 )";
@@ -82,7 +88,7 @@ permit back. show says how many are free; where nobody has set a limit for NAME,
 it exits with 66.
   --json        show: {"name", "available", "limit"}
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
+  --request-timeout SECONDS (5)   --tls-... and --set NAME=VALUE: belay help
 Whoever asks by --permits N/LIMIT with another LIMIT is refused from then on.
 )";
 
@@ -98,7 +104,7 @@ the lease, and who waits, in order. Exits with 0 also when NAME is free.
                 them, or null. since_ms is for how long; holds and local_waiters
                 date from the holder's last renewal
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
+  --request-timeout SECONDS (5)   --tls-... and --set NAME=VALUE: belay help
 )";
 
 constexpr char kListHelp[] = R"(belay ls [OPTION...] [PATTERN]
@@ -107,7 +113,7 @@ one a line: name, holder, what is left of the lease, how many wait.
   --limit N     this many names at most (default 10000)
   --json        one object a line, each as of belay inspect --json
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
+  --request-timeout SECONDS (5)   --tls-... and --set NAME=VALUE: belay help
 )";
 
 constexpr char kBreakHelp[] = R"(belay break [OPTION...] NAME
@@ -118,7 +124,7 @@ broken: NAME was free, changed hands meanwhile, or has another fence.
   --json        {"name", "broken", "holder", "holders"}: who lost it; each as of
                 belay inspect --json
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
+  --request-timeout SECONDS (5)   --tls-... and --set NAME=VALUE: belay help
 )";
 
 constexpr char kTopHelp[] = R"(belay top [OPTION...] [PATTERN]
@@ -137,7 +143,7 @@ c changes; elsewhere a block of lines each time.
                 there when something could not be read, and alone when nothing
                 could
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
-  --request-timeout SECONDS (default 5)   --tls-...: of rediss://, belay --help
+  --request-timeout SECONDS (5)   --tls-... and --set NAME=VALUE: belay help
 HOLDER is label@host:pid, LEASE what is left of it, LONGEST the longest wait.
 CHANGES/S are the changes of holder that were seen, per second, over the last
 ten looks at the name. It has had that many grants, or more: between two looks

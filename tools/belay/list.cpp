@@ -29,6 +29,9 @@ void Inspector::submit() {
                              static_cast<std::int64_t>(name.size()));
     if (status == BELAY_OK) {
       in_flight_++;
+    } else if (status == BELAY_TOO_MANY_PENDING && in_flight_ > 0) {
+      submitted_--;  // again after the next answer
+      break;
     } else {
       failures_.push_back({name, status, belay_status_name(status)});
     }

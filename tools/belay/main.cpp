@@ -54,9 +54,8 @@ int dispatch(const std::string& verb, std::vector<std::string> arguments) {
   if (verb == "top") {
     return act(parse_top(std::move(arguments)), top);
   }
-  if (verb == "--help" || verb == "-h") {
-    std::fputs(kMainHelp, stdout);
-    return kExitOk;
+  if (verb == "help" || verb == "--help" || verb == "-h") {
+    return help(arguments.empty() ? "" : arguments[0]);
   }
   if (verb == "--version" || verb == "-V") {
     std::printf("belay %s\n", belay_version());

@@ -11,20 +11,6 @@
 
 namespace {
 
-void set_text(belay_options* options, std::int32_t (*setter)(belay_options*, const char*),
-              const std::optional<std::string>& value) {
-  if (value) {
-    setter(options, value->c_str());
-  }
-}
-
-void set_number(belay_options* options, std::int32_t (*setter)(belay_options*, std::int64_t),
-                std::optional<std::int64_t> value) {
-  if (value) {
-    setter(options, *value);
-  }
-}
-
 // The library says so in its log, which few turn on.
 void warn_of_readers(const std::string& password_file) {
   const char* level = std::getenv("BELAY_LOG");  // NOLINT(concurrency-mt-unsafe): nobody sets it
@@ -46,22 +32,18 @@ void warn_of_readers(const std::string& password_file) {
 
 Client open_client(const ServerOptions& options) {
   const Options settings(belay_options_new());
-  set_text(settings.get(), belay_options_set_url, options.url);
-  set_text(settings.get(), belay_options_set_user, options.user);
-  set_text(settings.get(), belay_options_set_password_file, options.password_file);
-  set_text(settings.get(), belay_options_set_prefix, options.prefix);
-  set_text(settings.get(), belay_options_set_label, options.label);
-  set_number(settings.get(), belay_options_set_request_timeout_ms, options.request_timeout_ms);
-  set_number(settings.get(), belay_options_set_watchdog_lease_ms, options.lease_ms);
-  set_number(settings.get(), belay_options_set_max_hold_ms, options.max_hold_ms);
-  for (const auto& [name, value] : options.tls) {
+  for (const auto& [name, value] : options.settings) {
     belay_options_set(settings.get(), name.c_str(), value.c_str());
   }
   Client client(belay_client_new(settings.get()));
   if (!client) {
     complain(visible(belay_options_error(settings.get())));
-  } else if (options.password_file) {
-    warn_of_readers(*options.password_file);
+    return client;
+  }
+  for (const auto& [name, value] : options.settings) {
+    if (name == "password_file") {
+      warn_of_readers(value);
+    }
   }
   return client;
 }

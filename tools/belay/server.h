@@ -4,22 +4,15 @@
 #define BELAY_TOOLS_SERVER_H
 
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "handles.h"
 
 struct ServerOptions {
-  std::optional<std::string> url;
-  std::optional<std::string> user;
-  std::optional<std::string> password_file;
-  std::optional<std::string> prefix;
-  std::optional<std::string> label;
-  std::map<std::string, std::string> tls;  // by the library's names of options
-  std::optional<std::int64_t> request_timeout_ms;
-  std::optional<std::int64_t> lease_ms;
-  std::optional<std::int64_t> max_hold_ms;
+  // Of the library's options: names and values, in the order in which they are set.
+  std::vector<std::pair<std::string, std::string>> settings;
 };
 
 // A client that connects in the background; nullptr after a complaint about the options.

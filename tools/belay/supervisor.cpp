@@ -10,16 +10,6 @@
 #include "poll.h"
 #include "text.h"
 
-namespace {
-
-// "hold 1 of 'a' was lost: ...", from the name on; "" where it says something else.
-std::string without_hold(const std::string& message) {
-  const std::size_t name = message.starts_with("hold ") ? message.find('\'') : std::string::npos;
-  return name == std::string::npos ? "" : message.substr(name);
-}
-
-}  // namespace
-
 Supervisor::Supervisor(belay_client* client, std::int64_t hold, Child& child,
                        const Signals& signals, const RunOptions& options)
     : client_(client), hold_(hold), child_(child), signals_(signals), options_(options) {}
@@ -103,11 +93,9 @@ void Supervisor::kill_child() {
     child_.send(SIGTERM);
   }
   child_.send(SIGKILL);
-  const std::string loss = lost_ ? without_hold(why_) : "";
-  complain((!loss.empty()
-                ? loss
-                : in_words(options_.names) + " was lost" + (why_.empty() ? "" : ": " + why_)) +
-           "; " + fate("the command was killed"));
+  const std::string because = why_.empty() ? "" : ": " + why_;
+  complain((lost_ ? why_ : in_words(options_.names) + " was lost" + because) + "; " +
+           fate("the command was killed"));
 }
 
 // What the child left in its group when it ended.

@@ -18,9 +18,6 @@ namespace {
 constexpr std::int64_t kAcquireTag = 1;
 constexpr std::int64_t kPingTag = 2;
 constexpr std::int64_t kInspectTag = 3;
-constexpr std::int64_t kSettleEveryMs = 5;
-constexpr std::int64_t kLongestGrantMs = 2000;  // the library's: what lasts longer is confirmed
-constexpr std::int64_t kDefaultLeaseMs = 30000;
 constexpr std::int64_t kFirstInspectMs = 300;  // a short wait needs no explanation
 constexpr std::int64_t kInspectEveryMs = 2000;
 constexpr std::size_t kShownOfName = 40;  // leaves room in the line for what is news
@@ -69,25 +66,12 @@ Request request_of(const RunOptions& options) {
     belay_request_set_identity(request.get(), options.identity->data(),
                                static_cast<std::int64_t>(options.identity->size()));
   }
+  // A command cannot be taken back at once: it starts when the server has heard of the grant.
+  belay_request_set_confirmed(request.get(), 1);
   if (options.lock_delay_ms > 0) {
     belay_request_set_lock_delay_ms(request.get(), options.lock_delay_ms);
   }
   return request;
-}
-
-// How many grants other clients' releases have handed to this one: those are to be confirmed.
-std::int64_t handed_over(belay_client* client) {
-  belay_event* event = nullptr;
-  belay_client_metrics(client, &event);
-  const Event metrics(event);
-  const auto count = static_cast<std::int32_t>(belay_event_int(event, BELAY_FIELD_MEMBERS));
-  for (std::int32_t i = 0; i < count; i++) {
-    const std::string_view name = belay_event_member_text(event, i, BELAY_MEMBER_NAME, nullptr);
-    if (name == "handoffs_by_message") {
-      return belay_event_member_int(event, i, BELAY_MEMBER_VALUE);
-    }
-  }
-  return 0;
 }
 
 }  // namespace
@@ -96,7 +80,6 @@ Wait::Wait(belay_client* client, const Signals& signals, const RunOptions& optio
     : client_(client),
       signals_(signals),
       options_(options),
-      settled_ms_(std::min(options.server.lease_ms.value_or(kDefaultLeaseMs) / 2, kLongestGrantMs)),
       started_ms_(now_ms()),
       next_inspect_ms_(started_ms_ + kFirstInspectMs) {}
 
@@ -110,23 +93,28 @@ Grant Wait::run() {
     while (const auto signal = signals_.next()) {
       on_signal(signal->number);
     }
-    while (const Event event{belay_next(client_, 0)}) {
-      on_event(event.get());
-    }
-    settle();
+    take_events();
     inspect_if_due();
   }
   line_.clear();
   return grant_;
 }
 
+// Up to the grant: what follows is the supervisor's.
+void Wait::take_events() {
+  while (!done_) {
+    const Event event(belay_next(client_, 0));
+    if (!event) {
+      break;
+    }
+    on_event(event.get());
+  }
+}
+
 bool Wait::submit() {
   const Request request = request_of(options_);
-  const std::int64_t waited_ms = now_ms() - started_ms_;
-  const std::int64_t wait_ms =
-      options_.wait_ms < 0 ? -1 : std::max<std::int64_t>(0, options_.wait_ms - waited_ms);
-  handed_over_ = handed_over(client_);
-  const std::int32_t status = belay_submit_acquire(client_, kAcquireTag, request.get(), 0, wait_ms);
+  const std::int32_t status =
+      belay_submit_acquire(client_, kAcquireTag, request.get(), 0, options_.wait_ms);
   if (status != BELAY_OK) {
     const std::string error = visible(belay_request_error(request.get()));
     complain(error.empty() ? belay_status_name(status) : error);
@@ -137,9 +125,6 @@ bool Wait::submit() {
 }
 
 std::int64_t Wait::timeout_ms() const {
-  if (grant_.hold != 0) {
-    return kSettleEveryMs;
-  }
   const bool inspects = line_.enabled() && !inspecting_;
   return inspects ? std::max<std::int64_t>(0, next_inspect_ms_ - now_ms()) : -1;
 }
@@ -149,11 +134,6 @@ void Wait::on_signal(int signal) {
     return;
   }
   cancelled_by_ = signal;
-  if (grant_.hold != 0) {
-    belay_release(client_, grant_.hold);
-    grant_ = {0, {}, kExitSignal + signal};
-    done_ = true;
-  }
   belay_cancel(client_, kAcquireTag);
 }
 
@@ -169,24 +149,21 @@ void Wait::on_event(const belay_event* event) {
       on_inspected(event);
       break;
     default:
-      break;  // AT_RISK or LOST already: the hold's state says so when it is looked at
+      break;
   }
 }
 
 void Wait::on_acquired(const belay_event* event) {
   const std::int32_t status = belay_event_status(event);
+  done_ = true;
   if (cancelled_by_ == 0 && status == BELAY_OK) {
     grant_.hold = belay_event_hold(event);
-    confirmed_ = handed_over(client_) == handed_over_;
-    last_remaining_ms_ = belay_event_int(event, BELAY_FIELD_REMAINING_MS);
-    grant_.fences.clear();
     for (std::size_t i = 0; i < options_.names.size(); i++) {
       grant_.fences.push_back(belay_event_fence(event, static_cast<std::int32_t>(i)));
     }
-    return;
-  }
-  done_ = true;
-  if (cancelled_by_ != 0) {
+    tell_if_verbose("got " + in_words(options_.names) + ", fence " +
+                    std::to_string(grant_.fences[0]) + ", after ");
+  } else if (cancelled_by_ != 0) {
     grant_.exit_code = kExitSignal + cancelled_by_;  // a grant that came first ends with the client
   } else if (exit_code_of(status) == kExitConflict) {
     grant_.exit_code = options_.conflict_code;
@@ -195,28 +172,6 @@ void Wait::on_acquired(const belay_event* event) {
     grant_.exit_code = exit_code_of(status);
     tell(reason(event));
   }
-}
-
-// A lock that was handed over is ours for a moment only, until the server has heard from us. No
-// command is started before that, as it might have to be killed at once; if the moment passes
-// unused (this host stood still), we queue again. A lock that the server itself gave us has its
-// whole lease, however short; AT_RISK of it says that the answer took most of that.
-void Wait::settle() {
-  if (done_ || grant_.hold == 0) {
-    return;
-  }
-  const std::int64_t remaining_ms = belay_hold_remaining_ms(client_, grant_.hold);
-  if (remaining_ms <= 0) {
-    belay_release(client_, grant_.hold);
-    grant_ = {};
-    done_ = !submit();
-  } else if (remaining_ms >= settled_ms_ || remaining_ms > last_remaining_ms_ ||
-             (confirmed_ && belay_hold_state(client_, grant_.hold) == BELAY_HOLD_HELD)) {
-    done_ = true;
-    tell_if_verbose("got " + in_words(options_.names) + ", fence " +
-                    std::to_string(grant_.fences[0]) + ", after ");
-  }
-  last_remaining_ms_ = remaining_ms;
 }
 
 void Wait::on_inspected(const belay_event* event) {
@@ -238,7 +193,7 @@ void Wait::on_inspected(const belay_event* event) {
 }
 
 void Wait::inspect_if_due() {
-  if (done_ || grant_.hold != 0 || timeout_ms() != 0) {
+  if (done_ || timeout_ms() != 0) {
     return;
   }
   inspected_ = (inspected_ + 1) % options_.names.size();

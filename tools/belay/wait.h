@@ -28,10 +28,10 @@ class Wait {
   bool submit();
   [[nodiscard]] std::int64_t timeout_ms() const;
   void on_signal(int signal);
+  void take_events();
   void on_event(const belay_event* event);
   void on_acquired(const belay_event* event);
   void on_inspected(const belay_event* event);
-  void settle();
   void inspect_if_due();
   void note_unreachable(const belay_event* event);
   // Adds how long we have been waiting.
@@ -43,10 +43,6 @@ class Wait {
   const RunOptions& options_;
   StatusLine line_;
   Grant grant_;
-  std::int64_t settled_ms_;             // a hold with that much left is more than a moment's
-  std::int64_t last_remaining_ms_ = 0;  // a hold that has got more is confirmed, too
-  std::int64_t handed_over_ = 0;        // to this client, when it asked
-  bool confirmed_ = false;              // nothing has been handed over since
   std::int64_t started_ms_;
   std::int64_t next_inspect_ms_;
   std::size_t inspected_ = 0;  // of several names, one after the other
