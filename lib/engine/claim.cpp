@@ -30,6 +30,9 @@ void Claim::begin(std::int64_t next, Micros poll_at) {
   held.lost_alone = false;
   held.delay_until = 0;
   refusal = Status();
+  for (Leaving& one : leaving) {
+    one.goes_first = one.lost;
+  }
 }
 
 void Claim::take(const Grant& grant, Micros now) {
@@ -213,7 +216,7 @@ void Claim::forget(const Leaving& done) {
 // first, as no lock-delay follows otherwise.
 bool Claim::loss_is_untold() const {
   return std::any_of(leaving.begin(), leaving.end(),
-                     [](const Leaving& one) { return one.lost && !one.answered; });
+                     [](const Leaving& one) { return one.goes_first && !one.answered; });
 }
 
 // Rule 15: an acquire whose reply was lost in a cut may still arrive, until its not-after.

@@ -123,8 +123,11 @@ struct Leaving {
   int sent = 0;
   // A later epoch was asked for: that has freed this one.
   bool overtaken = false;
-  // Somebody was told that it is lost.
+  // Somebody was told that it is lost. Then what is asked for after that waits until the server has
+  // heard of it; not so what stands already when a message tells of a loss, as anybody may have
+  // sent any number of those.
   bool lost = false;
+  bool goes_first = false;
   // As far as is known, nobody else has to do with it.
   bool uncontended = false;
   // Only a message has told of it: asked once.

@@ -290,6 +290,9 @@ TEST_F(ClaimAlone, HasALossToTellUntilTheServerHasAnswered) {
   left(6);
   EXPECT_FALSE(claim_.loss_is_untold());
   claim_.leaving[0].lost = true;
+  EXPECT_FALSE(claim_.loss_is_untold());
+  waiting(1);
+  claim_.begin(7, kNever);
   EXPECT_TRUE(claim_.loss_is_untold());
   claim_.leaving[0].answered = true;
   EXPECT_FALSE(claim_.loss_is_untold());
