@@ -296,11 +296,16 @@ void Course::on_acquire_error(Claim& claim, std::string_view words, Micros now) 
     claim.asking.poll_at = claim.asking.again_at;
     return;
   }
-  refuse(claim, claim.refusal, now);
+  Status status = claim.refusal;
+  if (error.halfway) {
+    claim.asking.maybe_on_server = true;
+    status.in_doubt_until = claim.asking.expires_by;
+  }
+  refuse(claim, status, now);
 }
 
 // The server will not grant it. An error before anything was queued or lost has changed nothing
-// there.
+// there, but where a script had begun.
 void Course::refuse(Claim& claim, const Status& status, Micros now) {
   const bool maybe_on_server = claim.asking.ticket != 0 || claim.asking.maybe_on_server;
   for (Pending* pending : claim.concerned(claim.asking.generation)) {

@@ -41,7 +41,7 @@ ServerError classify_error(std::string_view error) {
   // How Redis 7.0 and later words the lack of a right inside a script.
   if (error.starts_with("ERR ACL failure in script") ||
       error.starts_with("ERR The user executing the script can't")) {
-    return {Remedy::kGiveUp, BELAY_NOT_PERMITTED};
+    return {Remedy::kGiveUp, BELAY_NOT_PERMITTED, true};
   }
   // How Redis 6.2 words it inside a script that it has become a replica.
   if (error.starts_with("ERR Error running script") &&

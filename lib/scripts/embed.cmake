@@ -67,7 +67,8 @@ function(put_snippets text)
   set(${text} "${body}" PARENT_SCOPE)
 endfunction()
 
-# Puts the check of its rights in front of a verb: to every command that it or `later` may run, but TYPE, without which guarded() does.
+# Puts the check of its rights in front of a verb: to every command that it or `later` may run, but TYPE, without which guarded() does; and
+# to EVALSHA, by which all but the first calls go.
 function(check_rights text later)
   set(body "${${text}}")
   string(REGEX MATCHALL "redis[.]p?call[(]'[A-Z]+'" calls "${body}${later}")
@@ -75,6 +76,7 @@ function(check_rights text later)
   string(TOLOWER "${rights}" rights)
   list(REMOVE_DUPLICATES rights)
   list(REMOVE_ITEM rights type)
+  list(APPEND rights evalsha)
   list(JOIN rights "\n" rights)
   read_script(rights.lua check)
   string(REPLACE "[[RIGHTS]]" "[[${rights}]]" check "${check}")

@@ -313,6 +313,31 @@ static void test_each_right_of_a_renewal_withdrawn(Server* server) {
   }
 }
 
+// A connected user loses a right that an acquire needs only after it has written something.
+static void test_right_missed_halfway(Server* server) {
+  const char* const missed[] = {"-hset", "-zadd", "-pexpire"};
+  int32_t kept = 0;
+  for (size_t i = 0; i < sizeof missed / sizeof missed[0]; ++i) {
+    server_tell(server, "FLUSHALL", NULL);
+    make_user(server);
+    belay_client* client = CLIENT(.url = server->url, .user = "least", .password = "s3cret");
+    belay_request* request = request_of(&(RequestSetup){.name = "a", .shared = true});
+    const int64_t hold = GRANTED(belay_acquire(client, request, 0, 0, NULL));
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    server_tell(server, "ACL", "SETUSER", "least", missed[i], NULL);
+    belay_event* why = NULL;
+    REFUSED(BELAY_NOT_PERMITTED, belay_acquire(client, request, 0, 0, &why));
+    if (strcmp("0", server_ask(server, "EXISTS", "belay:r:{a}", NULL)) != 0) {
+      ++kept;
+      CHECK(belay_event_int(why, BELAY_FIELD_IN_DOUBT_MS) > 0);
+    }
+    belay_event_free(why);
+    belay_request_free(request);
+    belay_client_free(client);
+  }
+  CHECK(kept > 0);
+}
+
 static void test_release_without_the_right(Server* server) {
   make_user(server);
   belay_client* client = CLIENT(.url = server->url, .user = "least", .password = "s3cret");
@@ -476,6 +501,7 @@ const Test refusal_tests[] = {
     {"A user who lacks one of the rights answers NOT_PERMITTED at once", test_each_right_is_needed},
     {"A right withdrawn while holding is told by AT_RISK and LOST",
      test_right_withdrawn_while_holding},
+    {"What is refused halfway is in doubt where the server keeps it", test_right_missed_halfway},
     {"A right withdrawn while holding is never told as a name that is gone",
      test_each_right_of_a_renewal_withdrawn},
     {"A release that is not permitted says so and is in doubt", test_release_without_the_right},

@@ -283,6 +283,9 @@ static void test_each_missing_right(Server* server) {
   for (size_t i = 0; i < sizeof kRightsOfLocks / sizeof kRightsOfLocks[0]; ++i) {
     try_without(server, kRightsOfLocks[i], all);
   }
+  if (has_functions(server)) {  // older servers cannot be asked, and no script may try it
+    try_without(server, "evalsha", all);
+  }
   for (size_t i = 0; i < sizeof kRightsOfSeveral / sizeof kRightsOfSeveral[0]; ++i) {
     try_without(server, kRightsOfSeveral[i], of_several);
   }

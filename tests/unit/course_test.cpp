@@ -202,6 +202,19 @@ TEST_F(CourseAlone, EndsWithAnErrorThatStays) {
   EXPECT_EQ(calls(), 0U);  // nothing of it is there
 }
 
+// A script that had begun may have written the record before it came to what its user may not do.
+TEST_F(CourseAlone, LeavesWhatARefusalMayHaveLeftBehindAndSaysThatItIsInDoubt) {
+  acquire(1);
+  calls();
+  refuse("ERR ACL failure in script: User has no permissions to run the 'zadd' command");
+  EXPECT_EQ(last().status.code, BELAY_NOT_PERMITTED);
+  EXPECT_GE(last().in_doubt, config_.watchdog_lease);
+  EXPECT_EQ(calls(), 1U);
+  acquire(2);
+  refuse("NOPERM no permission to run ZADD");
+  EXPECT_EQ(last().in_doubt, 0);
+}
+
 TEST_F(CourseAlone, AsksUnderNewWantsOnlyAfterItHasLeft) {
   acquire(1, for_owner(0, "r"), kSecond);
   acquire(2);
@@ -605,6 +618,25 @@ TEST_F(CourseAlone, HeedsABoundedNumberOfStrayMessages) {
 }
 
 // ---- Connections
+
+// Anybody may send any number of them.
+TEST_F(CourseAlone, AsksAlthoughMessagesGoOnToTellOfLosses) {
+  for (const std::int64_t tag : {1, 2}) {
+    drop(got(tag).id, tag + 10);
+    reply(LeaveCode::kOk);
+  }
+  const auto told_of = [this](std::int64_t epoch) {
+    course_.on_left(claim(), epoch, LeaveAnswer{LeaveCode::kNotOurs, server_time(), 0}, "", now_);
+  };
+  EXPECT_TRUE(hear_stray(1));
+  calls();
+  acquire(3);
+  EXPECT_EQ(calls(), 0U);  // what was lost before is told first
+  EXPECT_TRUE(hear_stray(2));
+  EXPECT_EQ(calls(), 1U);
+  told_of(1);
+  EXPECT_EQ(calls(), 1U);  // the ask
+}
 
 TEST_F(CourseAlone, RepeatsItsLeavesOnANewConnection) {
   drop(got(1).id, 2);
