@@ -968,8 +968,8 @@ void Course::on_due(Claim& claim, Micros now) {
 }
 
 // Its max-hold is reached: it is not renewed any more.
-void Course::stop_watching(Hold& hold, Micros now) {
-  hold.ends_at = timing_.own_end(*hold.claim, now);
+void Course::stop_watching(Hold& hold, Micros ends_at, Micros now) {
+  hold.ends_at = ends_at;
   hold.at_risk = true;
   Status why(BELAY_OK, "hold " + std::to_string(hold.known_as()) + " of '" +
                            hold.claim->resource.name + "' reached its max-hold of " +
@@ -981,12 +981,15 @@ void Course::stop_watching(Hold& hold, Micros now) {
 
 void Course::check_holds(Claim& claim, Micros now) {
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
-    if (now >= hold->ends_at && hold->lease > 0) {
+    // Whenever this comes to know it: another hold of the claim may have a longer lease.
+    const bool stops = hold->watched() && now >= hold->max_at;
+    const Micros ends_at = stops ? timing_.own_end(claim, hold->max_at) : hold->ends_at;
+    if (now >= ends_at && hold->lease > 0) {
       lose_hold(*hold, BELAY_REASON_LEASE_ENDED, "its lease ended", now);
-    } else if (now >= hold->ends_at) {
+    } else if (now >= ends_at) {
       lose_hold(*hold, BELAY_REASON_MAX_HOLD, "its max-hold was reached", now);
-    } else if (hold->watched() && now >= hold->max_at) {
-      stop_watching(*hold, now);
+    } else if (stops) {
+      stop_watching(*hold, ends_at, now);
     }
   }
   if (now >= claim.held.deadline) {

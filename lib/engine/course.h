@@ -110,7 +110,7 @@ class Course {
   bool admit_stray(const Claim* claim, const Message& message, Micros now);
   void share_what_is_left(Claim& claim, Micros now);
   void check_holds(Claim& claim, Micros now);
-  void stop_watching(Hold& hold, Micros now);
+  void stop_watching(Hold& hold, Micros ends_at, Micros now);
   void warn_if_at_risk(Claim& claim, Micros now);
   void declare_lost(Hold& hold, std::int32_t reason, const std::string& why, Micros now);
   void lose_hold(Hold& hold, std::int32_t reason, const std::string& why, Micros now);

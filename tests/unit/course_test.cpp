@@ -423,6 +423,23 @@ TEST_F(CourseAlone, StopsTheWatchdogAtTheMaxHold) {
   EXPECT_LE(hold.ends_at, now_ + config_.watchdog_lease);
 }
 
+// A second hold of its owner has the longer lease, and the process was stopped meanwhile.
+TEST_F(CourseAlone, EndsAHoldALeaseAfterItsMaxHoldThoughItComesToKnowItLate) {
+  AcquireRequest request = for_owner(7);
+  request.max_hold = kSecond;
+  const std::int64_t id = got(1, request).id;
+  AcquireRequest longer = for_owner(7);
+  longer.lease = 10 * config_.watchdog_lease;
+  acquire(2, longer);
+  watchdog_.vouch(claim(), now_ + longer.lease, longer.lease, now_);
+  now_ += kSecond + config_.watchdog_lease;
+  course_.on_due(claim(), now_);
+  EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
+  EXPECT_EQ(last().hold, id);
+  EXPECT_EQ(last().status.reason, BELAY_REASON_MAX_HOLD);
+  EXPECT_EQ(claim().holds.size(), 1U);
+}
+
 TEST_F(CourseAlone, TakesTheServersWordForALoss) {
   Hold& hold = got(1);
   ledger_.add_pending(2, PendingKind::kVerify, now_).hold = hold.id;
