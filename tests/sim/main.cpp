@@ -1,6 +1,7 @@
 // sim SCHEDULES [SEED [--first]]: runs that many schedules from that seed on, on every core; to the
 // first that goes wrong. sim --replay SEED: prints one, step by step. sim --minimise SEED: prints
-// what is left of one that goes wrong without what does not matter.
+// what is left of one that goes wrong without what does not matter. sim --digest SCHEDULES [SEED]:
+// prints one hash over all commands and events of those.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -23,6 +24,7 @@ constexpr std::uint64_t kMostPrinted = 20;  // by each thread
 struct Tally {
   std::uint64_t events = 0;
   std::uint64_t grants = 0;
+  std::uint64_t digest = 0;  // a sum: in whatever order they ran
   std::uint64_t violations = 0;
   std::uint64_t first_violation = std::numeric_limits<std::uint64_t>::max();  // its seed
 };
@@ -69,6 +71,7 @@ Tally work(const Run& run, std::atomic<std::uint64_t>& next) {
     const belay::sim::Outcome outcome = belay::sim::run_schedule(seed, false);
     tally.events += outcome.events;
     tally.grants += outcome.grants;
+    tally.digest += outcome.digest;
     if (outcome.violation.empty()) {
       continue;
     }
@@ -98,10 +101,18 @@ Tally run_on_all_cores(const Run& run) {
     threads[i].join();
     all.events += tallies[i].events;
     all.grants += tallies[i].grants;
+    all.digest += tallies[i].digest;
     all.violations += tallies[i].violations;
     all.first_violation = std::min(all.first_violation, tallies[i].first_violation);
   }
   return all;
+}
+
+int digest(const Run& run) {
+  const Tally all = run_on_all_cores(run);
+  std::printf("digest=%016llx violations=%llu\n", static_cast<unsigned long long>(all.digest),
+              static_cast<unsigned long long>(all.violations));
+  return all.violations == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -112,6 +123,12 @@ int main(int argc, char** argv) {
   }
   if (argc == 3 && std::strcmp(argv[1], "--minimise") == 0) {
     return minimise(number(argv[2]));
+  }
+  if (argc > 2 && std::strcmp(argv[1], "--digest") == 0) {
+    return digest({.program = argv[0],
+                   .first = argc > 3 ? number(argv[3]) : 1,
+                   .schedules = number(argv[2]),
+                   .to_first = false});
   }
   const Run run{.program = argv[0],
                 .first = argc > 2 ? number(argv[2]) : 1,

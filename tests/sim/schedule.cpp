@@ -188,7 +188,7 @@ class Schedule {
       checks_.at_end(processes_);
     }
     world_.set_verbose(false);  // what follows is cleaning up
-    return {world_.violation(), world_.events(), checks_.grants()};
+    return {world_.violation(), world_.events(), checks_.grants(), world_.digest().value()};
   }
 
  private:
@@ -645,6 +645,12 @@ class Schedule {
                    std::to_string(event.kind) + " tag " + std::to_string(event.tag) + " " +
                    belay_status_name(event.status.code) + " hold " + std::to_string(event.hold) +
                    " fence " + fences_of(event) + " " + event.status.message);
+    }
+    for (const std::int64_t number :
+         {world_.now(), std::int64_t{process.number()}, std::int64_t{event.kind}, event.tag,
+          std::int64_t{event.status.code}, std::int64_t{event.status.reason}, event.hold,
+          event.fence, event.remaining, event.in_doubt}) {
+      world_.digest().add(number);
     }
     if (event.status.code == BELAY_SERVER_ERROR && !plan_.faults.errors) {
       world_.violation("the server refused: " + event.status.message);

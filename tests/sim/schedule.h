@@ -13,6 +13,7 @@ struct Outcome {
   std::string violation;  // "" where there is none
   std::uint64_t events = 0;
   std::uint64_t grants = 0;
+  std::uint64_t digest = 0;  // of all commands and events
 };
 
 // `verbose` prints every step. `decisions` may be null; else it says what to leave out, and gets

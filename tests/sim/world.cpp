@@ -311,6 +311,11 @@ void World::execute(int id, const Chunk& chunk) {
             (connection.cut ? " (late)" : ""));
     }
     const bool script = argv_[0].starts_with("EVAL");
+    digest_.add(now_);
+    digest_.add(id);
+    digest_.add(verb_of(argv_));
+    std::for_each(argv_.begin() + (script ? 2 : 1), argv_.end(),
+                  [this](std::string_view argument) { digest_.add(argument); });
     if (script && onlooker_.before) {
       onlooker_.before();
     }

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "net/link.h"
+#include "sim/digest.h"
 #include "sim/server.h"
 
 namespace belay::sim {
@@ -135,6 +136,9 @@ class World {
   const std::string& violation() const { return violation_; }
 
   void trace(const std::string& line);
+
+  // Of all commands that servers run, and of what else is added.
+  Digest& digest() { return digest_; }
 
   void set_verbose(bool verbose) { verbose_ = verbose; }
 
@@ -286,6 +290,7 @@ class World {
   void drop_on_server(int connection);
   void tell_closed(int connection, Micros when);
 
+  Digest digest_;
   Random random_;  // of the event that runs
   Random seeds_;   // for those that it causes
   Decisions* const decisions_;
