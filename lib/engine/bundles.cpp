@@ -341,8 +341,9 @@ void Bundles::begin_hold(Bundle& bundle, Micros now) {
   }
   for (const BundlePart& part : bundle.parts) {
     Hold& hold = *ledger_.holds.at(part.hold);
-    hold.max_hold = bundle.max_hold;
-    hold.max_at = bundle.max_hold > 0 && bundle.lease == 0 ? now + bundle.max_hold : kNever;
+    if (bundle.max_hold > 0 && bundle.lease == 0) {
+      timing_.limit(hold, bundle.max_hold, now);
+    }
     course_.reconcile(*hold.claim, now);
   }
   bundle.stage = BundleStage::kHeld;
@@ -421,7 +422,7 @@ Micros Bundles::remaining_of(const Bundle& bundle, Micros now) const {
   for (const BundlePart& part : bundle.parts) {
     const Hold* const hold = ledger_.hold(part.hold);
     if (hold != nullptr && hold->claim != nullptr) {
-      least = std::min({least, hold->ends_at, hold->claim->held.deadline});
+      least = std::min(least, hold->claim->certain_until(*hold));
     }
   }
   return std::max<Micros>(0, least - now);

@@ -236,6 +236,7 @@ void Claim::suspect(std::int64_t of, ServerTime until) {
 void Claim::on_another_server() {
   asking.suspect_until = {};
   asking.answered_at = {kNever};
+  asking.doubted_at = {};
   for (Leaving& one : leaving) {
     one.sweep_until = {};
   }

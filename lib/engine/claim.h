@@ -2,6 +2,7 @@
 // `Course` moves it along, inside the client's monitor; the ledger owns it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <list>
 #include <string>
@@ -90,6 +91,11 @@ struct Claim {
   void suspect(std::int64_t of, ServerTime until);
   // Its node has found another server: the times of the one before say nothing there.
   void on_another_server();
+
+  // Until when it is certainly the hold's, whatever longer lease another one has.
+  [[nodiscard]] Micros certain_until(const Hold& hold) const {
+    return std::min({held.deadline, hold.ends_at, hold.max_end});
+  }
 
   [[nodiscard]] Micros risk_time(const Hold& hold) const;
   [[nodiscard]] Micros next_due() const;

@@ -534,8 +534,9 @@ void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   hold.fence = fence;
   hold.lease = pending.lease;
   hold.ends_at = pending.lease > 0 ? std::min(fixed_end, after(now, pending.lease)) : kNever;
-  hold.max_hold = pending.max_hold;
-  hold.max_at = pending.max_hold > 0 && pending.lease == 0 ? now + pending.max_hold : kNever;
+  if (pending.max_hold > 0 && pending.lease == 0) {
+    timing_.limit(hold, pending.max_hold, now);
+  }
   hold.notify = pending.notify;
   hold.bundle = pending.bundle;
   claim.holds.push_back(&hold);
@@ -544,7 +545,7 @@ void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   Event event = outcomes_.outcome(pending, Status());
   event.fence = fence;
   event.permits = claim.held.permits;
-  event.remaining = std::min(claim.held.deadline, hold.ends_at) - now;
+  event.remaining = claim.certain_until(hold) - now;
   outcomes_.complete(pending, std::move(event), now);
 }
 
@@ -838,14 +839,18 @@ void Course::on_message(Claim& claim, const Node& node, const Message& message, 
     const Micros lease = message.grant_lease;
     // Rule 4. Without a bound the message vouches for nothing, nor does one that the server has
     // answered after: a deadline in the past makes us ask.
+    const Asking& asking = claim.asking;
+    const bool sound = node.clock().known(now) && message.server_time >= asking.answered_at &&
+                       message.server_time > asking.doubted_at;
     const Micros deadline =
-        node.clock().known(now) && message.server_time >= claim.asking.answered_at
-            ? node.clock().not_before(message.server_time + lease, now) - lease_margin(lease)
-            : 0;
+        sound ? node.clock().not_before(message.server_time + lease, now) - lease_margin(lease) : 0;
     on_grant(claim,
              {message.epoch, message.fence, message.last_fence, claim.want.permits, deadline, lease,
               false, message.others_wait},
              now);
+    if (claim.state == ClaimState::kAsking) {
+      claim.asking.doubted_at = std::max(asking.doubted_at, message.server_time);
+    }
   } else if (message.kind == MessageKind::kNext && claim.state == ClaimState::kAsking) {
     // Not later than its poll: a bound of the clock that is too old believes no grant.
     claim.asking.again_at =
@@ -983,7 +988,7 @@ void Course::check_holds(Claim& claim, Micros now) {
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
     // Whenever this comes to know it: another hold of the claim may have a longer lease.
     const bool stops = hold->watched() && now >= hold->max_at;
-    const Micros ends_at = stops ? timing_.own_end(claim, hold->max_at) : hold->ends_at;
+    const Micros ends_at = stops ? claim.certain_until(*hold) : hold->ends_at;
     if (now >= ends_at && hold->lease > 0) {
       lose_hold(*hold, BELAY_REASON_LEASE_ENDED, "its lease ended", now);
     } else if (now >= ends_at) {

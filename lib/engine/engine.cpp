@@ -273,7 +273,7 @@ Engine::HoldView Engine::look(std::int64_t id, Micros now) {
     return {BELAY_HOLD_LOST, 0, hold.fence, {}};
   }
   return {hold.at_risk ? BELAY_HOLD_AT_RISK : BELAY_HOLD_HELD,
-          std::min(hold.claim->held.deadline, hold.ends_at) - now,
+          hold.claim->certain_until(hold) - now,
           hold.fence,
           {}};
 }

@@ -29,8 +29,9 @@ struct Hold {
   Micros lease = 0;
   // Of a fixed lease, or after max-hold; whatever the claim's deadline says beyond.
   Micros ends_at = kNever;
-  // When the watchdog stops.
+  // When the watchdog stops, and when the lease that runs then has ended.
   Micros max_at = kNever;
+  Micros max_end = kNever;
   Micros max_hold = 0;
   // Events about it are queued.
   bool notify = false;

@@ -189,9 +189,8 @@ void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micro
   if (answers->claims.front().code == RenewCode::kOk) {
     Event event = outcomes_.outcome(pending, Status());
     event.fence = hold.fence;
-    event.remaining =
-        std::min(hold.ends_at, std::max(claim.held.deadline, sent + lease - lease_margin(lease))) -
-        now;
+    const Micros deadline = std::max(claim.held.deadline, sent + lease - lease_margin(lease));
+    event.remaining = std::min({deadline, hold.ends_at, hold.max_end}) - now;
     outcomes_.complete(pending, std::move(event), now);
   }
   const Renewed renewed{{&claim, claim.epoch, lease}, {}};

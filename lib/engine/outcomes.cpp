@@ -172,7 +172,7 @@ void Outcomes::tell_of(Hold& hold, std::int32_t kind, Status status, Micros now)
   event.hold = hold.id;
   event.fence = hold.fence;
   if (hold.claim != nullptr) {
-    event.remaining = std::max<Micros>(0, std::min(hold.claim->held.deadline, hold.ends_at) - now);
+    event.remaining = std::max<Micros>(0, hold.claim->certain_until(hold) - now);
   }
   events_.on_event(std::move(event));
 }

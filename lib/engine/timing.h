@@ -30,6 +30,13 @@ class Timing {
     return pending.lease > 0 ? pending.lease : config_.watchdog_lease;
   }
 
+  // The watchdog renews it for that time at most.
+  void limit(Hold& hold, Micros max_hold, Micros now) const {
+    hold.max_hold = max_hold;
+    hold.max_at = now + max_hold;
+    hold.max_end = hold.max_at + config_.watchdog_lease;
+  }
+
   // When a hold ends that the watchdog renews no more, whatever longer lease another hold of the
   // claim has.
   [[nodiscard]] Micros own_end(const Claim& claim, Micros now) const {

@@ -343,6 +343,7 @@ TEST_F(OneNode, BelievesNoGrantBeforeTheNewServerHasAnswered) {
   grant_by_message(second_, 1, "a");
   EXPECT_TRUE(events_.events.empty());
   queue(second_);
+  ++now_;  // a new grant, as the old one stays doubted
   grant_by_message(second_, 1, "a");
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_TRUE(events_.events[0].status.ok());

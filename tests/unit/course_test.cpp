@@ -285,6 +285,21 @@ TEST_F(CourseAlone, AsksAboutAGrantByMessageThatIsOld) {
   EXPECT_EQ(calls(), 1U);
 }
 
+// Somebody sends it again, and the server's clock has stepped back meanwhile.
+TEST_F(CourseAlone, NeverBelievesAGrantByMessageThatItOnceFoundOld) {
+  acquire(1);
+  reply(queued(kSecond));
+  Message late = message(MessageKind::kGrant);
+  now_ += 400 * kMillisecond;
+  hear(late);
+  node_.saw_time(server_time() + -390 * kMillisecond, now_, now_);  // by another answer
+  hear(late);
+  EXPECT_TRUE(events_.events.empty());
+  ++late.server_time.since_1970;
+  hear(late);
+  EXPECT_EQ(events_.events.size(), 1U);  // it looks fresh: that alone was not what kept it away
+}
+
 TEST_F(CourseAlone, LooksWhenAMessageSaysSoButNotAfterItsPoll) {
   acquire(1);
   reply(queued(20 * kSecond));
@@ -433,6 +448,7 @@ TEST_F(CourseAlone, EndsAHoldALeaseAfterItsMaxHoldThoughItComesToKnowItLate) {
   acquire(2, longer);
   watchdog_.vouch(claim(), now_ + longer.lease, longer.lease, now_);
   now_ += kSecond + config_.watchdog_lease;
+  EXPECT_EQ(claim().certain_until(*ledger_.hold(id)), now_);
   course_.on_due(claim(), now_);
   EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
   EXPECT_EQ(last().hold, id);
