@@ -1,6 +1,7 @@
 #include "sim/doubts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/packing.h"
 #include "dialect/keys.h"
@@ -31,7 +32,7 @@ void Doubts::asked(const Process& process, std::int64_t tag, std::vector<std::st
                    Micros lease) {
   longest_lease_ = std::max(longest_lease_, lease);
   for (const std::string& name : names) {
-    if (over_at_.erase({process.number(), name}) > 0) {
+    if (over_.erase({process.number(), name}) > 0) {
       leaves_something(process);  // the doubt that comes is of the latest only
     }
   }
@@ -78,7 +79,7 @@ void Doubts::on_end(const Process& process, const Event& event,
       granted_at_[place] = world_.now();
     } else if (event.in_doubt > 0 && alone(place) && watched_.contains(name) &&
                (left == left_at_.end() || left->second < granted_at_[place])) {
-      over_at_[place] = process.true_time_of(event.status.in_doubt_until);
+      over_[place] = {process.true_time_of(event.status.in_doubt_until), stands(place)};
     } else if (!event.status.ok()) {
       leaves_something(process);
     }
@@ -115,16 +116,24 @@ void Doubts::check_length(const Process& process, const Event& event, Micros lea
   }
 }
 
+// A process has run something. A waiter that gave up while the server was out of reach is like one
+// that has stopped: until it is left, another's release may hand it the name for a grant lease.
+void Doubts::look_at(const Place& place, Over& over, int ran) {
+  const bool stood = std::exchange(over.stands, stands(place));
+  over.handed = over.stands && (over.handed || (!stood && ran != place.first));
+  if (over.stands && !over.handed && world_.now() > over.at + kRounding) {
+    world_.violation(
+        "doubt: '" + place.second + "' stands for process " + std::to_string(place.first) + ", " +
+        std::to_string((world_.now() - over.at) / kMillisecond) + " ms after the end of its doubt");
+  }
+}
+
 void Doubts::after_script(int process, Server::Args argv) {
   if (!applies_) {
     return;
   }
-  for (const auto& [place, at] : over_at_) {
-    if (world_.now() > at + kRounding && custody_.expires(place.second, place.first) > 0) {
-      world_.violation(
-          "doubt: '" + place.second + "' stands for process " + std::to_string(place.first) + ", " +
-          std::to_string((world_.now() - at) / kMillisecond) + " ms after the end of its doubt");
-    }
+  for (auto& [place, over] : over_) {
+    look_at(place, over, process);
   }
   if (argv.size() < kFirstKey ||
       (argv[1] != scripts::kRenew.sha1 && argv[1] != scripts::kRenew.body)) {

@@ -51,12 +51,23 @@ class Doubts {
     Micros until = kNever;  // it may take place; true time
   };
 
+  // Of a doubt.
+  struct Over {
+    Micros at;            // nothing stands after that; true time
+    bool stands;          // something does
+    bool handed = false;  // by another process, to a place in the queue that nobody has left yet
+  };
+
   void on_end(const Process& process, const Event& event, const std::vector<std::string>& names);
   void on_extended(const Process& process, const Event& event, Extension* extension);
   Micros vagueness(int process) const;
   void check_length(const Process& process, const Event& event, Micros least, Micros lease);
   void check_extension(int process, const std::string& name, Micros lease);
   bool alone(const Place& place) const;
+
+  bool stands(const Place& place) const { return custody_.expires(place.second, place.first) > 0; }
+
+  void look_at(const Place& place, Over& over, int ran);
 
   World& world_;
   const Custody& custody_;
@@ -68,10 +79,10 @@ class Doubts {
   std::set<std::string> watched_;
   std::map<Tag, std::vector<std::string>> asked_;  // pending
   std::map<Tag, Extension> extensions_;            // pending or over
-  std::map<Place, Micros> over_at_;                // nothing stands after that; true time
-  std::map<Place, Micros> granted_at_;             // the latest
-  std::map<Place, Micros> extended_at_;            // the latest
-  std::map<int, Micros> left_at_;                  // the latest
+  std::map<Place, Over> over_;
+  std::map<Place, Micros> granted_at_;   // the latest
+  std::map<Place, Micros> extended_at_;  // the latest
+  std::map<int, Micros> left_at_;        // the latest
 };
 
 }  // namespace belay::sim

@@ -715,8 +715,22 @@ class Schedule {
           since = std::min(since, std::max(user->asked_at, user->process->able_since()));
         }
       }
-      service_.look(name, since, checks_.believed_until(name));
+      service_.look(name, since, std::max(checks_.believed_until(name), handed_until(name)));
     }
+  }
+
+  // A waiter that is stopped keeps what it was handed for its grant lease, which follows the round
+  // trips that it has seen: those with a stop of its own, too.
+  Micros handed_until(const std::string& name) const {
+    Micros until = 0;
+    for (const auto& process : processes_) {
+      const Micros expires = process->paused() ? custody_.expires(name, process->number()) : 0;
+      const Micros left = expires - world_.server_time(world_.host_of(key_of("belay:", 'r', name)));
+      if (expires > 0 && left <= max_grant(plan_.timeout)) {
+        until = std::max(until, world_.now() + left + left / 100);
+      }
+    }
+    return until;
   }
 
   bool holds_something(const Process& process) {
