@@ -381,7 +381,8 @@ BELAY_API BELAY_MUST_USE int64_t belay_acquire(belay_client* client, const belay
 /* Release a hold. Whatever it returns, this call ends your hold. The call waits for the server's answer, at
  * most the request timeout, and not beyond the end of the lease. Returns OK; LOST if the hold was lost, also if
  * only the server's answer shows it: the lock was broken or its data were lost. UNAVAILABLE if no answer came
- * (the client goes on trying, and the end of the lease frees the name at the latest); or UNKNOWN_HOLD.
+ * (the client goes on trying, and the end of the lease frees the name at the latest); UNKNOWN_HOLD; or a
+ * status of class REFUSED (likewise).
  * OK may hide a loss in three cases: the client kept the name for another hold or owner; it had to repeat the
  * release; or it asked for the name again meanwhile. */
 BELAY_API int32_t belay_release(belay_client* client, int64_t hold);
@@ -397,12 +398,12 @@ BELAY_API BELAY_MUST_USE int32_t belay_extend(belay_client* client, int64_t hold
                                               belay_event** event);
 /* Turn an exclusive hold of a lock into a reader's, without releasing it. It keeps its fence, and readers
  * that are next in line get the name, too, with the same fence. There is no way back: an owner that reads and
- * asks to have the name alone gets WOULD_DEADLOCK. Returns OK, LOST, UNAVAILABLE, UNKNOWN_HOLD, or
- * INVALID_ARGUMENT if the hold is not exclusive, is of several names, or if its owner has another hold of the
- * name. */
+ * asks to have the name alone gets WOULD_DEADLOCK. Returns OK, LOST, UNAVAILABLE, UNKNOWN_HOLD, a
+ * status of class REFUSED, or INVALID_ARGUMENT if the hold is not exclusive, is of several names, or if its
+ * owner has another hold of the name. If it is refused, the hold stays exclusive. */
 BELAY_API int32_t belay_downgrade(belay_client* client, int64_t hold, belay_event** event);
-/* Ask the server whether a hold is still ours. Returns OK, LOST, UNAVAILABLE or UNKNOWN_HOLD. It costs a
- * round trip; belay_hold_state is local. */
+/* Ask the server whether a hold is still ours. Returns OK, LOST, UNAVAILABLE, UNKNOWN_HOLD or a status of
+ * class REFUSED. It costs a round trip; belay_hold_state is local. */
 BELAY_API BELAY_MUST_USE int32_t belay_verify(belay_client* client, int64_t hold, belay_event** event);
 /* Ask who holds a name and who waits for it: the event's members. BELAY_FIELD_PRIMITIVE tells what the name
  * is. Of a semaphore the event also has BELAY_FIELD_LIMIT and BELAY_FIELD_AVAILABLE, of a latch

@@ -339,8 +339,12 @@ void Bundles::begin_hold(Bundle& bundle, Micros now) {
   if (bundle.stage == BundleStage::kTaking) {
     keep_parts(bundle, now);
   }
-  for (const BundlePart& part : bundle.parts) {
+  for (BundlePart& part : bundle.parts) {
     Hold& hold = *ledger_.holds.at(part.hold);
+    // Who shares the name by now may have a newer fence than it had when it came.
+    if (hold.claim->shared()) {
+      part.fence = hold.fence = hold.claim->held.fence;
+    }
     if (bundle.max_hold > 0 && bundle.lease == 0) {
       timing_.limit(hold, bundle.max_hold, now);
     }

@@ -45,9 +45,7 @@ void Claim::take(const Grant& grant, Micros now) {
   held.last_fence = grant.last_fence;
   held.reserve = kFirstReserve;
   held.confirmed = grant.confirmed;
-  held.awaits_reply =
-      !grant.confirmed && std::any_of(waiting.begin(), waiting.end(),
-                                      [](const Pending* pending) { return pending->confirmed; });
+  held.awaits_reply = !grant.confirmed && !waiting.empty() && waiting.front()->confirmed;
   held.deadline = grant.deadline;
   held.vouched = grant.lease;
   // An ask that was cut off may have been for longer: what is told again is not shortened.
@@ -58,6 +56,7 @@ void Claim::take(const Grant& grant, Micros now) {
   held.others_wait = grant.others_wait;
   held.in_question = false;
   held.broken_by.clear();
+  held.stays_alone = false;
   held.others_since = now;
   held.heard_at = now;
   held.handoffs = 0;

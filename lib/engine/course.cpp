@@ -99,6 +99,7 @@ void Course::line_up(Claim& claim, Pending& pending, Micros now) {
                           (claim.state == ClaimState::kAsking && claim.asking.ticket != 0));
   ledger_.timers.set(pending.timer, pending.reached ? pending.wait_until : pending.reach_by);
   look_for_room(claim, now);
+  confirm_for_those_who_wait(claim);
 }
 
 void Course::reconcile(Claim& claim, Micros now) {
@@ -386,10 +387,18 @@ void Course::on_grant(Claim& claim, const Grant& grant, Micros now) {
   ledger_.metrics.handoffs_by_message += grant.confirmed ? 0 : 1;
   claim.take(grant, now);
   mark_reached(claim);
-  if (claim.held.awaits_reply) {
-    watchdog_.want(claim);
-  } else {
+  if (!claim.held.awaits_reply) {
     deliver(claim, grant.fence, grant.confirmed ? grant.deadline : kNever, now);
+  }
+  confirm_for_those_who_wait(claim);
+}
+
+// Not only when the confirmation would be due.
+void Course::confirm_for_those_who_wait(Claim& claim) {
+  if (claim.state == ClaimState::kHeld && !claim.held.confirmed &&
+      std::any_of(claim.waiting.begin(), claim.waiting.end(),
+                  [](const Pending* pending) { return pending->confirmed; })) {
+    watchdog_.want(claim);
   }
 }
 
@@ -409,6 +418,9 @@ void Course::on_verdict(const Verdict& verdict, Micros now) {
   if (verdict.kind == Verdict::Kind::kLost) {
     lose(claim, verdict.reason, verdict.why, now);
   }
+  if (verdict.kind == Verdict::Kind::kOursAlone) {
+    stay_alone(claim, now);
+  }
   if (verdict.kind != Verdict::Kind::kOurs) {
     return;
   }
@@ -416,7 +428,7 @@ void Course::on_verdict(const Verdict& verdict, Micros now) {
     become_shared(claim, verdict.group, now);
   }
   on_vouched(claim, verdict.deadline, verdict.lease, now);
-  if (claim.holds.empty() && !claim.waiting.empty()) {
+  if (claim.holds.empty() && !claim.waiting.empty() && !claim.held.awaits_reply) {
     if (claim.may_hand_locally(now)) {
       pass_on(claim, now);
     } else {
@@ -428,6 +440,12 @@ void Course::on_verdict(const Verdict& verdict, Micros now) {
 void Course::on_vouched(Claim& claim, Micros deadline, Micros lease, Micros now) {
   const bool was_open = claim.held.in_question || !claim.held.confirmed;
   watchdog_.vouch(claim, deadline, lease, now);
+  if (claim.held.awaits_reply && now >= claim.held.deadline - claim.held.vouched / 3) {
+    if (is_near(claim, claim.held.vouched, now)) {
+      watchdog_.want(claim);  // the answer took too long: whoever got it now would be at risk
+    }
+    return;
+  }
   if (std::exchange(claim.held.awaits_reply, false)) {
     deliver(claim, claim.held.fence, kNever, now);
   }
@@ -458,19 +476,22 @@ void Course::deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros 
   claim.held.next_fence = fence + 1;
   const std::int64_t owner = claim.waiting.front()->owner;
   Pending& head = *claim.waiting.front();
+  const auto is_ready = [&claim](const Pending& pending) {
+    return claim.held.confirmed || !pending.confirmed;
+  };
   make_hold(claim, head, fence, fixed_end, now);
   if (owner != 0) {
     std::vector<Pending*> same;
     std::copy_if(claim.waiting.begin(), claim.waiting.end(), std::back_inserter(same),
-                 [&claim, owner](const Pending* pending) {
-                   return pending->owner == owner &&
+                 [&claim, owner, is_ready](const Pending* pending) {
+                   return pending->owner == owner && is_ready(*pending) &&
                           (!claim.shared() || pending->want.suits(claim.want));
                  });
     for (Pending* pending : same) {
       make_hold(claim, *pending, fence, kNever, now);
     }
   }
-  while (claim.shared() && !claim.waiting.empty() &&
+  while (claim.shared() && !claim.waiting.empty() && is_ready(*claim.waiting.front()) &&
          claim.waiting.front()->want.suits(claim.want)) {
     make_hold(claim, *claim.waiting.front(), fence, kNever, now);
   }
@@ -509,11 +530,23 @@ void Course::become_shared(Claim& claim, const std::string& group, Micros now) {
   claim.want.group = group;
   claim.held.fence = claim.held.next_fence - 1;
   claim.held.share_with.clear();
+  end_downgrades(claim, Status(), now);
+}
+
+// The server will not have it shared. What is held goes on, and is renewed without that.
+void Course::stay_alone(Claim& claim, Micros now) {
+  claim.held.share_with.clear();
+  claim.held.stays_alone = true;
+  end_downgrades(claim, claim.refusal, now);
+}
+
+void Course::end_downgrades(Claim& claim, const Status& status, Micros now) {
   for (Hold* hold : claim.holds) {
     for (const std::int64_t asked : std::vector<std::int64_t>(hold->asked)) {
       Pending& pending = *ledger_.pendings.at(asked);
       if (pending.kind == PendingKind::kDowngrade) {
-        Event event = outcomes_.outcome(pending, Status());
+        hold->group = status.ok() ? hold->group : "";
+        Event event = outcomes_.outcome(pending, status);
         event.fence = hold->fence;
         outcomes_.complete(pending, std::move(event), now);
       }
@@ -598,7 +631,8 @@ void Course::drop_hold(Hold& hold, Pending* release, Micros now) {
 // Those who are left may be content to share it: after the lock-delay of one that was lost.
 void Course::share_what_is_left(Claim& claim, Micros now) {
   Held& held = claim.held;
-  const bool content = !claim.shared() && held.share_with.empty() && !claim.shared_by_all().empty();
+  const bool content = !claim.shared() && held.share_with.empty() && !held.stays_alone &&
+                       !claim.shared_by_all().empty();
   held.share_at = content && held.delay_until > now ? held.delay_until : kNever;
   if (!content || held.share_at != kNever) {
     return;

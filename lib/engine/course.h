@@ -98,7 +98,10 @@ class Course {
   void make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end, Micros now);
   void let_join(Claim& claim, Micros now);
   void end_tries(Claim& claim, Micros now);
+  void confirm_for_those_who_wait(Claim& claim);
   void become_shared(Claim& claim, const std::string& group, Micros now);
+  void stay_alone(Claim& claim, Micros now);
+  void end_downgrades(Claim& claim, const Status& status, Micros now);
   void pass_on(Claim& claim, Micros now);
   void leave(Claim& claim, const Leaving& leaving, Micros now);
   void on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer, Micros now);

@@ -100,6 +100,8 @@ struct Held {
   Micros delay_until = 0;
   // The group that whoever holds it is content to share it with by now.
   std::string share_with;
+  // The server has refused that.
+  bool stays_alone = false;
   // When it may be shared with those who hold it, where the one who was alone was lost.
   Micros share_at = kNever;
   // A hold of this epoch that was alone was lost: whoever shares it after that has a newer fence.

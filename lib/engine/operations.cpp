@@ -46,6 +46,7 @@ Status Operations::downgrade(std::int64_t tag, Hold& hold, const std::string& gr
     pending.unanswered = 1;
     hold.group = group;
     claim->held.share_with = group;
+    claim->held.stays_alone = false;
     watchdog_.want(*claim);
     course_.reconcile(*claim, now);
   }

@@ -252,6 +252,12 @@ Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone, Mic
   if (error.status == BELAY_WRONG_TYPE && alone) {
     return lost(claim, BELAY_REASON_GONE, claim.refusal.message);
   }
+  if (error.remedy == Remedy::kGiveUp && alone && !claim.held.share_with.empty()) {
+    claim.held.renew_at = now;
+    Verdict verdict;
+    verdict.kind = Verdict::Kind::kOursAlone;
+    return verdict;
+  }
   const bool at_once = error.remedy == Remedy::kAskAgain || !alone;
   claim.held.renew_alone = error.remedy == Remedy::kGiveUp;
   claim.held.renew_at = at_once ? now : now + kRetryPause;

@@ -24,7 +24,8 @@ struct Verdict {
   enum class Kind : std::uint8_t {
     kNothing,  // it has ended meanwhile, or is asked about again
     kOurs,
-    kLost
+    kLost,
+    kOursAlone  // the server refuses to let others share it
   };
 
   Kind kind = Kind::kNothing;

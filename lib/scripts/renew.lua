@@ -71,6 +71,19 @@ local function downgrade(at, record, claim, until_, holds, local_waiters, fence,
   return OK, fence, redis.call('EXISTS', KEYS[at + 2])
 end
 
+-- All of it or nothing: who may not write a member goes on holding it alone.
+local function downgrade_or_stay(at, record, claim, ...)
+  local alone, stands = redis.call('GET', KEYS[at]), redis.call('PTTL', KEYS[at])
+  local fine, code, last, others = pcall(downgrade, at, record, claim, ...)
+  if not fine then
+    local who = claim:sub(1, 22)
+    redis.pcall('SET', KEYS[at], alone, 'PX', math.max(1, stands))
+    redis.pcall('ZREM', KEYS[at + 4], who)
+    redis.pcall('HDEL', KEYS[at + 3], '=' .. who)
+  end
+  return fine, code, last, others
+end
+
 -- An error that says nothing about the record, such as that a right is missing, is the whole call's: it takes no name from
 -- anybody.
 local function unless_refused(fine, code, last, others)
@@ -111,8 +124,7 @@ local function renew(at, request)
   local delay = kept_until(record) - expires(record)
   prolong(KEYS[at], ts, until_ + delay, struct.pack('<ddHH', last, until_, holds, local_waiters), LAST_OFFSET)
   if fence_of_group then
-    return unless_refused(pcall(downgrade, at, record, claim, until_, holds, local_waiters, fence_of_group,
-      request:sub(62)))
+    return unless_refused(downgrade_or_stay(at, record, claim, until_, holds, local_waiters, fence_of_group, request:sub(62)))
   end
   if more > 0 and pcall(reserve, at, last + more) then
     last = last + more

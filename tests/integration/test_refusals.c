@@ -313,6 +313,38 @@ static void test_each_right_of_a_renewal_withdrawn(Server* server) {
   }
 }
 
+// Whichever right it misses, and however far it came: the name is held alone, as before, and
+// nothing else is left.
+static void test_downgrade_without_a_right(Server* server) {
+  const char* const missed[] = {"-hset",  "-zadd",   "-set",     "-setrange", "-pexpire",
+                                "-hget",  "-zrange", "-zrem",    "-hdel",     "-exists",
+                                "-zcard", "-pttl",   "-publish", "-del",      "-get"};
+  for (size_t i = 0; i < sizeof missed / sizeof missed[0]; ++i) {
+    server_tell(server, "FLUSHALL", NULL);
+    make_user(server);
+    belay_client* client = CLIENT(.url = server->url, .user = "least", .password = "s3cret");
+    belay_client* other = CLIENT(.url = server->url);
+    const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+    server_tell(server, "ACL", "SETUSER", "least", missed[i], NULL);
+    belay_event* why = NULL;
+    const int32_t status = belay_downgrade(client, hold, &why);
+    const bool shared = status == BELAY_OK;
+    if (!shared && status != BELAY_NOT_PERMITTED) {
+      FAIL("without %s a downgrade answers %s: %s", missed[i] + 1, belay_status_name(status),
+           belay_event_message(why));
+    }
+    belay_event_free(why);
+    make_user(server);
+    CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
+    const int64_t reader = ACQUIRE(other, 0, .name = "a", .shared = true);
+    CHECK((reader > 0) == shared);
+    belay_client_free(other);
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+    CHECK(strcmp("1", server_ask(server, "DBSIZE", NULL)) == 0);  // the fence
+    belay_client_free(client);
+  }
+}
+
 // A connected user loses a right that an acquire needs only after it has written something.
 static void test_right_missed_halfway(Server* server) {
   const char* const missed[] = {"-hset", "-zadd", "-pexpire"};
@@ -501,6 +533,7 @@ const Test refusal_tests[] = {
     {"A user who lacks one of the rights answers NOT_PERMITTED at once", test_each_right_is_needed},
     {"A right withdrawn while holding is told by AT_RISK and LOST",
      test_right_withdrawn_while_holding},
+    {"A downgrade without a right leaves the name held alone", test_downgrade_without_a_right},
     {"What is refused halfway is in doubt where the server keeps it", test_right_missed_halfway},
     {"A right withdrawn while holding is never told as a name that is gone",
      test_each_right_of_a_renewal_withdrawn},

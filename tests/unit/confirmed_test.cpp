@@ -101,6 +101,37 @@ TEST_F(Confirmed, AGrantByMessageIsNotWaitedForWhereNobodyWantsIt) {
   EXPECT_EQ(events().size(), 1U);
 }
 
+TEST_F(Confirmed, AGrantIsNotWaitedForByWhoeverIsBeforeThoseWhoWantIt) {
+  acquire(1, false, 7);
+  acquire(2, true, 7);
+  acquire(3, true);
+  queue();
+  scripts();
+  grant_by_message();
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].tag, 1);
+  EXPECT_EQ(scripts().size(), 1U);
+  renewed();
+  ASSERT_EQ(events().size(), 2U);
+  EXPECT_EQ(events()[1].tag, 2);
+}
+
+TEST_F(Confirmed, AGrantWhoseAnswerTookLongIsRenewedFirst) {
+  const Micros lease = 400 * kMillisecond;
+  acquire(1, true, 0, kNever, lease);
+  queue();
+  grant_by_message();
+  scripts();
+  pass(280 * kMillisecond);
+  renewed();
+  EXPECT_TRUE(events().empty());  // it would be at risk
+  EXPECT_EQ(scripts().size(), 1U);
+  answer("+OK\r\n:1\r\n");  // the record is watched since the first
+  renewed();
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].remaining, lease - lease_margin(lease));
+}
+
 TEST_F(Confirmed, AGrantByAReplyIsOne) {
   acquire(1);
   answer(bulk(Packer().u8(1).number(kServerTime).number(50).number(58).u8(0).number(1).take()));
@@ -218,11 +249,12 @@ TEST_F(Confirmed, AnOwnerReEntersWhatIsNotOnlyAfterTheAnswer) {
   queue();
   grant_by_message();
   ASSERT_EQ(events().size(), 1U);
+  scripts();
   acquire(2, true, 7);
+  EXPECT_EQ(scripts().size(), 1U);  // the confirmation, which is not due yet
   acquire(3, false, 7);
   ASSERT_EQ(events().size(), 2U);
   EXPECT_EQ(events()[1].tag, 3);
-  pass(kGrantLease / 3);
   renewed();
   ASSERT_EQ(events().size(), 3U);
   EXPECT_EQ(events()[2].tag, 2);
