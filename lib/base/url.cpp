@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int32_t kMaxDatabase = 1'000'000;  // a sanity bound: servers have 16 by default
 constexpr std::size_t kMaxHosts = 32;             // likewise: a master has a few replicas
+constexpr std::size_t kLongestHost = 253;         // of a name in DNS
 
 std::optional<std::int32_t> parse_number(std::string_view digits, std::int32_t low,
                                          std::int32_t high) {
@@ -142,6 +143,10 @@ Status read_host(std::string_view url, std::string_view authority, Endpoint* end
   });
   if (!is_host) {
     return malformed(url, host, "the host has a space, a control byte or a '#'");
+  }
+  if (decoded->size() > kLongestHost) {
+    return malformed(url, host,
+                     "the host has more than " + std::to_string(kLongestHost) + " bytes");
   }
   if (!decoded->empty()) {
     endpoint->host = *decoded;

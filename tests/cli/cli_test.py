@@ -489,7 +489,7 @@ class RunLosesTheLock(CliTest):
         self.assertFalse(is_running(child))
         self.assertEqual(self.await_file("log"), "term\n")
         self.assertRegex(err, r"belay: '\w+' is at risk.*told to stop within 0\.[0-3] s\n")
-        self.assertRegex(err, r"belay: hold \d+ of '\w+' was lost.*killed\n$")
+        self.assertRegex(err, r"belay: (hold \d+ of )?'\w+' was lost.*killed\n$")
 
     def test_and_gives_the_command_time_to_stop(self):
         process, _ = self.run_until_lost("echo term >>log; exit 0", "--lease", "3")
@@ -538,6 +538,17 @@ class RunLosesTheLock(CliTest):
         self.assertEqual(code, 75)
         self.assertIn("was lost", err)
         self.assertFalse(is_running(child))
+
+    def test_and_tells_of_no_kill_where_the_command_had_ended(self):
+        process = self.start("run", "--lease", "1", self.name, "--", *self.script("echo $$ >started\nsleep 0.2"))
+        self.await_file("started")
+        process.send(signal.SIGSTOP)
+        self.assertEqual(self.run_code(self.name, *TRUE), 0)  # the next one has had it
+        process.send(signal.SIGCONT)
+        code, _, err = process.finish()
+        self.assertEqual(code, 75)
+        self.assertRegex(err, r"^belay: '\w+' was lost: [^\n]+\n$")
+        self.assertNotIn("killed", err)
 
     def test_but_not_to_a_short_pause(self):
         process = self.hold()
@@ -1243,6 +1254,7 @@ class Help(CliTest):
         for subject in ([], ["run"], ["latch"], ["semaphore"], ["inspect"], ["ls"], ["break"], ["top"]):
             verb = subject + ["set"] if subject in (["latch"], ["semaphore"]) else subject
             self.assertEqual(self.belay("help", *subject), self.belay(*verb, "--help"))
+        self.assertEqual(self.belay("help", "run", "x"), (64, "", "belay: belay help takes one subject, not also 'x'\n"))
         code, out, err = self.belay("help", "nothing")
         self.assertEqual((code, out, err), (64, "", "belay: no help on 'nothing' (see belay --help)\n"))
 

@@ -104,6 +104,13 @@ TEST(Url, TakesAMasterAndItsReplicas) {
 #endif
 }
 
+TEST(Url, HasNoHostThatNoNameCouldBe) {
+  EXPECT_EQ(good("redis://" + std::string(253, 'h')).endpoints.front().host.size(), 253U);
+  const Status status = bad("redis://" + std::string(254, 'h'));
+  EXPECT_NE(status.message.find("byte 9: the host has more than 253 bytes"), std::string::npos);
+  EXPECT_LT(status.message.size(), 200U);
+}
+
 TEST(Url, NamesWhatIsWrongAndWhere) {
   const std::pair<const char*, const char*> kBad[] = {
       {"localhost", "URL, from byte 1: there is no scheme"},

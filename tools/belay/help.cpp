@@ -41,8 +41,9 @@ std::string option_help(belay_options* options, const char* name) {
 std::string options_help() {
   const Options options(belay_options_new());
   std::string text =
-      "The options of the library, as belay help finds them here: --set NAME=VALUE, a\n"
-      "parameter of the URL (redis://HOST?NAME=VALUE), or the variable sets them.\n";
+      "The options of the library, as belay help finds them here. --set NAME=VALUE, the\n"
+      "last one, wins over other options of the command, these over a parameter of the\n"
+      "URL (redis://HOST?NAME=VALUE), and that over the variable.\n";
   for (std::int32_t i = 0; const char* name = belay_option_name(i); i++) {
     text += option_help(options.get(), name);
   }
@@ -51,7 +52,12 @@ std::string options_help() {
 
 }  // namespace
 
-int help(const std::string& topic) {
+int help(const std::vector<std::string>& topics) {
+  if (topics.size() > 1) {
+    complain("belay help takes one subject, not also " + shown_word(topics[1]));
+    return kExitUsage;
+  }
+  const std::string topic = topics.empty() ? "" : topics[0];
   if (topic == "options") {
     std::fputs(options_help().c_str(), stdout);
     return kExitOk;

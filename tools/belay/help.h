@@ -3,10 +3,11 @@
 #define BELAY_TOOLS_HELP_H
 
 #include <string>
+#include <vector>
 
-// Prints what is to be known of a subcommand, of the "options" of the library, or, of "", of all.
+// Prints what is to be known of one subcommand, of the "options" of the library, or else of all.
 // Returns the program's exit code.
-int help(const std::string& topic);
+int help(const std::vector<std::string>& topics);
 
 constexpr char kMainHelp[] =
     R"(Hold distributed locks on Redis or Valkey, and see who holds them.

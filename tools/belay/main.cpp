@@ -55,7 +55,7 @@ int dispatch(const std::string& verb, std::vector<std::string> arguments) {
     return act(parse_top(std::move(arguments)), top);
   }
   if (verb == "help" || verb == "--help" || verb == "-h") {
-    return help(arguments.empty() ? "" : arguments[0]);
+    return help(arguments);
   }
   if (verb == "--version" || verb == "-V") {
     std::printf("belay %s\n", belay_version());

@@ -147,8 +147,11 @@ void Supervisor::on_signal(Signals::Arrived signal) {
 
 void Supervisor::on_continued() {
   stop_signal_ = 0;
-  check_deadline();
   child_.update();
+  if (child_.ended()) {
+    return;  // whether the lock was lost before that, the release tells
+  }
+  check_deadline();
   if (!killed_ && child_.stopped_by() != 0) {
     child_.send(SIGCONT);
   }
