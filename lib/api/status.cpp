@@ -43,7 +43,7 @@ constexpr std::array<Named, 25> kStatuses{{
 // Also by minus the status, as calls return it.
 const Named* find(std::int64_t status) {
   for (const Named& named : kStatuses) {
-    if (named.status == status || named.status == -status) {
+    if (named.status == status || -std::int64_t{named.status} == status) {
       return &named;
     }
   }

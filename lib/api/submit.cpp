@@ -143,6 +143,9 @@ int32_t belay_cancel(belay_client* client, int64_t tag) {
   if (const Status status = belay::usable(client); !status.ok()) {
     return status.code;
   }
+  if (!belay::checked_tag(tag).ok()) {  // blocking calls and parts of submissions have such tags
+    return BELAY_UNKNOWN_TAG;
+  }
   const belay::Visit visit(client->rep->visits());
   return client->rep
       ->tell([tag](belay::Engine& engine, std::int64_t, belay::Micros now) {

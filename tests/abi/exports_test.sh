@@ -25,18 +25,22 @@ without_comments() { # FILE, which comes out in one line
 symbols=$(nm -D --defined-only "$library" | awk '{ print $NF }' | LC_ALL=C sort)
 declared=$(without_comments "$source/include/belay/belay.h" | grep -o '\bbelay_[a-z_]*(' | tr -d '(' | LC_ALL=C sort -u)
 mapped=$(grep -o '\bbelay_[a-z_]*;' "$source/lib/exports.map" | tr -d ';' | LC_ALL=C sort)
-node=$(sed -n 's/^\(BELAY_[0-9.]*\) {$/\1/p' "$source/lib/exports.map")
+node=$(sed -n 's/^\(BELAY_[0-9]*\) {$/\1/p' "$source/lib/exports.map")
+abi=$(sed -n 's/^#define BELAY_ABI \([0-9]*\)$/\1/p' "$source/include/belay/belay.h")
 
 same "exports.map lists other functions than belay.h declares" "$declared" "$mapped"
 same "exports.map is not in order" "$mapped" "$(grep -o '\bbelay_[a-z_]*;' "$source/lib/exports.map" | tr -d ';')"
 same "the library exports something else" \
   "$({ awk -v node="$node" '{ print $0 "@@" node }' <<<"$mapped"; echo "$node"; } | LC_ALL=C sort)" \
   "$({ awk -F@@ '$1 == $2 { $0 = $1 } { print }' <<<"$symbols"; } | LC_ALL=C sort)"
+same "the version node has not the number of BELAY_ABI" "BELAY_$abi" "$node"
+same "a call within the library goes by a public name, which a host may take over" "none" \
+  "$(LC_ALL=C readelf -r -W "$library" | grep -o ' belay_[a-z_]*@.*' || echo none)"
 same "a C++ symbol is exported" "none" "$(grep '^_Z' <<<"$symbols" || echo none)"
 
 dynamic=$(LC_ALL=C readelf -d -W "$library")
 same "the SONAME does not end in BELAY_ABI" \
-  "libbelay.so.$(sed -n 's/^#define BELAY_ABI \([0-9]*\)$/\1/p' "$source/include/belay/belay.h")" \
+  "libbelay.so.$abi" \
   "$(sed -n 's/.*(SONAME).*\[\(.*\)\]$/\1/p' <<<"$dynamic")"
 same "the library may be unloaded (-z nodelete is missing)" "NODELETE" \
   "$(grep -o -m1 '\bNODELETE\b' <<<"$dynamic" || echo missing)"

@@ -216,11 +216,12 @@ static void test_no_thread_to_resolve(Server* server) {
 
 // ---- Names
 
+static const char* const impostors[] = {BELAY_IMPOSTOR, BELAY_NAMESAKE};
+
 static void run_impostor(Server* server, const Line* parent, int64_t number) {
   (void)parent;
-  (void)number;
-  execl(BELAY_IMPOSTOR, BELAY_IMPOSTOR, server->url, (char*)NULL);
-  FAIL("%s cannot be run", BELAY_IMPOSTOR);
+  execl(impostors[number], impostors[number], server->url, (char*)NULL);
+  FAIL("%s cannot be run", impostors[number]);
 }
 
 static void test_impostor(Server* server) {
@@ -228,6 +229,11 @@ static void test_impostor(Server* server) {
   tls_serve(server);
 #endif
   const Child child = child_start(server, run_impostor, 0);
+  child_end(&child);
+}
+
+static void test_namesake(Server* server) {
+  const Child child = child_start(server, run_impostor, 1);
   child_end(&child);
 }
 
@@ -244,4 +250,5 @@ const Test limit_tests[] = {
     {"Where no thread can be created to resolve the server's name, the client tries again",
      test_no_thread_to_resolve},
     {"A host may export functions of libuv's, hiredis's and OpenSSL's names", test_impostor},
+    {"A host may export functions of all names of the library's own", test_namesake},
     {NULL, NULL}};

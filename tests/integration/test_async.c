@@ -194,6 +194,42 @@ static void test_cancel_of_one_of_several(Server* server) {
   belay_client_free(client);
 }
 
+static void* wait_for_a(void* client) {
+  static int64_t hold;
+  hold = belay_lock(client, "a", -1, -1, NULL);
+  return &hold;
+}
+
+// Blocking calls, and the names of an acquire of several, have tags that nobody may give: they
+// cancel nothing.
+static void test_cancel_of_what_is_no_tag(Server* server) {
+  belay_client* holder = CLIENT(.url = server->url);
+  belay_client* client = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(belay_lock(holder, "a", -1, -1, NULL));
+  pthread_t waiter;
+  CHECK_INT(0, pthread_create(&waiter, NULL, wait_for_a, client));
+  const char* const names[] = {"b", "a"};
+  belay_request* several = belay_request_new(BELAY_LOCK);
+  for (int i = 0; i < 2; ++i) {
+    CHECK_STATUS(BELAY_OK, belay_request_add_name(several, names[i], -1));
+  }
+  CHECK_STATUS(BELAY_OK, belay_submit_acquire(client, 1, several, 0, -1));
+  EVENTUALLY(waiters_of(holder, "a") == 1);
+  for (int64_t i = 1; i <= 1000; ++i) {
+    CHECK_STATUS(BELAY_UNKNOWN_TAG, belay_cancel(client, -i));
+    CHECK_STATUS(BELAY_UNKNOWN_TAG, belay_cancel(client, kLargestTag + i));
+  }
+  CHECK(belay_next(client, 0) == NULL);
+  CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+  void* got = NULL;
+  CHECK_INT(0, pthread_join(waiter, &got));
+  CHECK_STATUS(BELAY_OK, belay_release(client, GRANTED(*(int64_t*)got)));
+  TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  belay_request_free(several);
+  belay_client_free(client);
+  belay_client_free(holder);
+}
+
 // Whatever the moment at which a cancel arrives, the lock is free in the end.
 static void test_cancel_races_with_the_grant(Server* server) {
   belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
@@ -671,6 +707,7 @@ const Test async_tests[] = {
      test_cancel_says_what_was_in_the_way},
     {"A cancel of one of several local waiters leaves the others in their order",
      test_cancel_of_one_of_several},
+    {"What is no tag cancels nothing", test_cancel_of_what_is_no_tag},
     {"A cancel that meets the grant ends in a hold or in nothing",
      test_cancel_races_with_the_grant},
     {"A cancelled release is carried out all the same", test_cancel_of_a_release},

@@ -732,6 +732,8 @@ static void test_statuses(Server* server) {
       CHECK(strcmp(statuses[i].name, belay_status_name(sign * statuses[i].status)) == 0);
     }
   }
+  CHECK_INT(BELAY_CLASS_REFUSED, belay_status_class(INT64_MIN));
+  CHECK(strcmp("UNKNOWN", belay_status_name(INT64_MIN)) == 0);
   int major = -1;
   int minor = -1;
   int patch = -1;
