@@ -44,12 +44,10 @@ char* put_header(char kind, std::size_t number, char* at) {
 
 using CreateArray = void* (*)(const redisReadTask*, std::size_t);
 CreateArray create_any_array = nullptr;  // hiredis's own
-using CreateString = void* (*)(const redisReadTask*, char*, std::size_t);
-CreateString create_any_string = nullptr;
 
 // An array within the limits; none ends the reading. The count of elements so far is the reader's.
 void* create_array(const redisReadTask* task, std::size_t elements) {
-  std::size_t& total = static_cast<ReplyReader::Context*>(task->privdata)->elements;
+  std::size_t& total = *static_cast<std::size_t*>(task->privdata);
   total += elements;
   int depth = 0;
   for (const redisReadTask* above = task->parent; above != nullptr; above = above->parent) {
@@ -59,33 +57,23 @@ void* create_array(const redisReadTask* task, std::size_t elements) {
   return within ? create_any_array(task, elements) : nullptr;
 }
 
-void* create_string(const redisReadTask* task, char* text, std::size_t size) {
-  const Credentials* us = static_cast<ReplyReader::Context*>(task->privdata)->credentials;
-  if (task->type != REDIS_REPLY_ERROR || us == nullptr) {
-    return create_any_string(task, text, size);
-  }
-  std::string words = us->masked({text, size});
-  return create_any_string(task, words.data(), words.size());
-}
-
-// hiredis's functions that make replies, but for arrays and the words of errors.
+// hiredis's functions that make replies, but for arrays.
 redisReplyObjectFunctions* functions_of(const redisReader& reader) {
   static redisReplyObjectFunctions functions = [&reader] {
     redisReplyObjectFunctions bounded = *reader.fn;
     create_any_array = std::exchange(bounded.createArray, create_array);
-    create_any_string = std::exchange(bounded.createString, create_string);
     return bounded;
   }();
   return &functions;
 }
 
-redisReader* new_reader(ReplyReader::Context* context) {
+redisReader* new_reader(std::size_t* elements) {
   redisReader* reader = redisReaderCreate();
   if (reader == nullptr) {
     std::abort();  // out of memory terminates
   }
-  context->elements = 0;
-  reader->privdata = context;
+  *elements = 0;
+  reader->privdata = elements;
   reader->fn = functions_of(*reader);
   reader->maxelements = kMaxElements;
   reader->maxbuf = kIdleBuffer;
@@ -224,8 +212,7 @@ void append_command(const std::vector<std::string_view>& argv, std::string* out)
   out->resize(static_cast<std::size_t>(at - out->data()));
 }
 
-ReplyReader::ReplyReader(const Credentials* credentials)
-    : context_{0, credentials}, reader_(new_reader(&context_)) {}
+ReplyReader::ReplyReader() : reader_(new_reader(&elements_)) {}
 
 ReplyReader::~ReplyReader() {
   redisReaderFree(reader_);
@@ -233,7 +220,7 @@ ReplyReader::~ReplyReader() {
 
 void ReplyReader::reset() {
   redisReaderFree(reader_);
-  reader_ = new_reader(&context_);
+  reader_ = new_reader(&elements_);
   unread_ = 0;
   to_pass_over_ = 0;
 }
@@ -280,7 +267,7 @@ std::string ReplyReader::feed(std::string_view bytes, const std::function<bool(R
       return unread_ > kMaxReplySize ? "a reply is larger than 8 MiB" : "";
     }
     unread_ = 0;
-    context_.elements = 0;
+    elements_ = 0;
     const bool more = on_reply(Reply(static_cast<redisReply*>(reply)));
     freeReplyObject(reply);
     if (!more) {

@@ -11,8 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/endpoint.h"
-
 struct redisReader;
 struct redisReply;
 
@@ -48,11 +46,10 @@ class Reply {
 // Appends the command to `out`.
 void append_command(const std::vector<std::string_view>& argv, std::string* out);
 
-// Cuts a stream of bytes into replies. Given who we are, an error's words come without the
-// secrets that we sent: this is where words of a server come in, so no message has them.
+// Cuts a stream of bytes into replies.
 class ReplyReader {
  public:
-  explicit ReplyReader(const Credentials* credentials = nullptr);
+  ReplyReader();
   ~ReplyReader();
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
@@ -67,14 +64,8 @@ class ReplyReader {
   // Forgets everything: for a new connection.
   void reset();
 
-  // What hiredis hands to the functions that make replies.
-  struct Context {
-    std::size_t elements = 0;  // of the reply that is being read
-    const Credentials* credentials = nullptr;
-  };
-
  private:
-  Context context_;
+  std::size_t elements_ = 0;  // of the reply that is being read
   redisReader* reader_;
   bool pass_over_large_messages();
 

@@ -77,12 +77,7 @@ ServerTime time_of(Reply reply) {
 
 Connection::Connection(const Config& config, const std::string& inbox, Link& link, Log& log,
                        std::uint32_t calls)
-    : config_(config),
-      inbox_(inbox),
-      link_(link),
-      log_(log),
-      reader_(&config.credentials),
-      calls_(calls) {}
+    : config_(config), inbox_(inbox), link_(link), log_(log), calls_(calls) {}
 
 void Connection::end() {
   link_.close();
@@ -274,7 +269,7 @@ Status Connection::refusal(std::string_view during, std::string_view words) cons
   const std::string at = during.empty()
                              ? link_.endpoint().display()
                              : link_.endpoint().display() + " (" + std::string(during) + ")";
-  return {classify_error(words).status, at + ": " + explained(words, config_.credentials.user)};
+  return {classify_error(words).status, at + ": " + explained(words, config_.credentials)};
 }
 
 Status Connection::check_server(Reply hello) {

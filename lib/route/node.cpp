@@ -66,7 +66,7 @@ bool Node::refused() const {
 }
 
 std::string Node::explained(std::string_view words) const {
-  return belay::explained(words, config_.credentials.user);
+  return belay::explained(words, config_.credentials);
 }
 
 bool Node::has(const Link& link) const {

@@ -57,12 +57,11 @@ ServerError classify_error(std::string_view error) {
   return {Remedy::kGiveUp, BELAY_SERVER_ERROR};
 }
 
-std::string explained(std::string_view words, std::string_view user) {
+std::string explained(std::string_view words, const Credentials& us) {
   const std::int32_t status = classify_error(words).status;
-  if (status != BELAY_AUTH_FAILED && status != BELAY_NOT_PERMITTED) {
-    return std::string(words);
-  }
-  return std::string(words) + " (user '" + std::string(user.empty() ? "default" : user) + "')";
+  const bool about_user = status == BELAY_AUTH_FAILED || status == BELAY_NOT_PERMITTED;
+  return us.masked(words) +
+         (about_user ? " (user '" + (us.user.empty() ? "default" : us.user) + "')" : "");
 }
 
 std::string_view error_words(Reply reply) {

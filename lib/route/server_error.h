@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/endpoint.h"
 #include "net/resp.h"
 
 namespace belay {
@@ -25,8 +26,10 @@ struct ServerError {
 
 ServerError classify_error(std::string_view error);
 
-// An error's words, and where they are about a user, of whom; "": the default user.
-std::string explained(std::string_view words, std::string_view user);
+// An error's words as they may be shown: without the secrets that we sent, and where they are about
+// a user, of whom. What an error means is read from the words as they came: any part of them may be
+// somebody's password.
+std::string explained(std::string_view words, const Credentials& us);
 
 // The words of an error reply; of any other, which then is not what the script gives, that it is
 // not.

@@ -313,6 +313,27 @@ static void test_each_right_of_a_renewal_withdrawn(Server* server) {
   }
 }
 
+// What an error means does not depend on whose password stands in it.
+static void test_password_within_an_error(Server* server) {
+  const char* const passwords[] = {"T", "R", "e", "ERR", "NOSCRIPT", "NOPERM", "user", "script"};
+  for (size_t i = 0; i < sizeof passwords / sizeof passwords[0]; ++i) {
+    char secret[16];
+    snprintf(secret, sizeof secret, ">%s", passwords[i]);
+    server_tell(server, "ACL", "SETUSER", "short", "reset", "on", secret, "~*", "&*", "+@all",
+                NULL);
+    belay_client* client = CLIENT(.url = server->url, .user = "short", .password = passwords[i]);
+    for (int round = 0; round < 3; ++round) {
+      CHECK_STATUS(BELAY_OK, belay_release(client, GRANTED(belay_lock(client, "a", -1, 0, NULL))));
+      server_tell(server, "SCRIPT", "FLUSH", NULL);
+    }
+    server_tell(server, "ACL", "SETUSER", "short", "-eval", "-evalsha", NULL);
+    belay_event* why = NULL;
+    REFUSED(BELAY_NOT_PERMITTED, belay_lock(client, "a", -1, 0, &why));
+    belay_event_free(why);
+    belay_client_free(client);
+  }
+}
+
 // Whichever right it misses, and however far it came: the name is held alone, as before, and
 // nothing else is left.
 static void test_downgrade_without_a_right(Server* server) {
@@ -533,6 +554,7 @@ const Test refusal_tests[] = {
     {"A user who lacks one of the rights answers NOT_PERMITTED at once", test_each_right_is_needed},
     {"A right withdrawn while holding is told by AT_RISK and LOST",
      test_right_withdrawn_while_holding},
+    {"What an error means does not depend on the password", test_password_within_an_error},
     {"A downgrade without a right leaves the name held alone", test_downgrade_without_a_right},
     {"What is refused halfway is in doubt where the server keeps it", test_right_missed_halfway},
     {"A right withdrawn while holding is never told as a name that is gone",

@@ -110,6 +110,21 @@ TEST(ServerError, TellsWhatHelps) {
   EXPECT_EQ(classify_error("ERR anything else").status, BELAY_SERVER_ERROR);
 }
 
+// Whatever part of it is a password: what it means is another question than what is shown.
+TEST(ServerError, IsShownWithoutTheSecretsThatWeSent) {
+  const auto shown = [](std::string_view words, std::string_view password) {
+    Credentials us;
+    us.user = "me";
+    us.password = Secret(password);
+    return explained(words, us);
+  };
+  EXPECT_EQ(shown("NOPERM this user has no permissions", "R"),
+            "NOPE***M this user has no permissions (user 'me')");
+  EXPECT_EQ(shown("WRONGPASS 'AUTH' 'me' 'T'", "T"), "WRONGPASS 'AU***H' 'me' '***' (user 'me')");
+  EXPECT_EQ(shown("ERR a secret", "secret"), "ERR a ***");
+  EXPECT_EQ(shown("ERR a secret", ""), "ERR a secret");
+}
+
 TEST(ServerError, HasTheWordsOfAnErrorOnly) {
   const auto words_of = [](std::string_view bytes) {
     std::string words;
