@@ -102,6 +102,9 @@ class Bounds : public testing::Test {
 
   void on_event(Process& process, const Event& event) {
     lost += event.kind == BELAY_EVENT_LOST ? 1 : 0;
+    if (event.kind == BELAY_EVENT_RELEASED) {
+      in_doubt_until = world->now() + event.in_doubt;
+    }
     at_risk += event.kind == BELAY_EVENT_AT_RISK ? 1 : 0;
     if (event.kind != BELAY_EVENT_ACQUIRED || !event.status.ok()) {
       return;
@@ -172,6 +175,7 @@ class Bounds : public testing::Test {
   int grants = 0;
   int lost = 0;
   int at_risk = 0;
+  Micros in_doubt_until = 0;  // of the latest release
 };
 
 TEST_F(Bounds, AFreedLockReachesTheNextInLineWithinOneMessage) {
@@ -790,6 +794,23 @@ TEST_F(Bounds, AHolderThatCannotReachTheServerIsWarnedAndThenLosesItInTime) {
   EXPECT_EQ(lost, 1);
   EXPECT_EQ(processes[0]->look(hold)->state, BELAY_HOLD_LOST);
   EXPECT_LE(stopped, world->now() - kLease);
+}
+
+// Its answer is lost in a cut: nobody but the server knows of the lease that it has begun.
+TEST_F(Bounds, AReleaseIsInDoubtForAsLongAsARenewalThatWasCutOffLasts) {
+  acquire(add_process());
+  run_for(kLease / 6);
+  const std::uint64_t before = world->server().commands();
+  while (world->server().commands() == before) {
+    run_for(kOneWay / 10);
+  }
+  const Micros renewed = world->now();
+  world->stop_server(0, 60 * kSecond);
+  processes[0]->cut(false, true);
+  run_for(kLease / 2);
+  release(*processes[0], hold);
+  run_for(2 * kTimeout);
+  EXPECT_GE(in_doubt_until, renewed + kLease);
 }
 
 }  // namespace
