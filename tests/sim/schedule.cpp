@@ -827,7 +827,8 @@ class Schedule {
   void cut_somebody() {
     if (Process* process = anybody(); process != nullptr) {
       service_.cut();
-      process->cut(world_.chance(60), plan_.steady || !world_.chance(25));
+      const bool told = plan_.steady || !world_.chance(25);  // first, as compilers differ in that
+      process->cut(world_.chance(60), told);
       for (const auto& user : users_) {  // who is cut off often gives up
         if (user->process == process && user->tag != 0 && world_.chance(40) && world_.decide()) {
           world_.at(world_.now() + world_.span(kMillisecond, 300 * kMillisecond),
