@@ -223,7 +223,9 @@ BELAY_API int32_t belay_options_set_log_level(belay_options* options, int32_t le
 BELAY_API int32_t belay_options_set(belay_options* options, const char* name, const char* value);
 /* The value of the option `name` in these options, as belay_options_set takes it: the default, or what the
  * environment, the URL or a setter says. "" for url, user, password and password_file, which may hold a
- * secret. The text lives until the next call for the same option. NULL: there is no such option. */
+ * secret. What is wrong in the environment or the URL, only belay_options_error tells. The text lives until
+ * the next call for the same option; call this also after belay_client_new. NULL: there is no such option, or
+ * `options` is NULL. */
 BELAY_API const char* belay_options_get(belay_options* options, const char* name);
 /* The name of option number `index`, 0 for the first. NULL: there are no more. */
 BELAY_API const char* belay_option_name(int32_t index);
@@ -353,11 +355,11 @@ BELAY_API int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t 
  * submissions always have them. */
 BELAY_API int32_t belay_request_set_notify(belay_request* request, int32_t notify);
 /* Complete an acquire only when the server has answered that this client has the lock: 1, or 0, the default.
- * A lock that another client releases is handed over by a message. Without this, the waiter has it as soon as
- * the message comes, but only for the grant lease until the server has heard from it: from 0.1 s up to twice
- * the request timeout. If the process stops for longer just then, the lock is LOST. With 1, the waiter
- * has it one round trip later and for its whole lease; if the server does not hear in time, the wait goes on.
- * Use it if what the lock starts cannot be undone at once, such as a process. */
+ * Set 1 if what the lock starts cannot be undone at once, such as a process. It costs one round trip, and only
+ * if the acquire had to wait. With 0, a waiter has a lock that another client releases as soon as a message
+ * says so. At first it then has a short lease of four round trips, at least 0.1 s: a process that stops for
+ * longer right after the handoff loses the lock. With 1, it has its whole lease, less the round trip. A later
+ * loss is told as always. For a latch it changes nothing. belay_lock has the default. */
 BELAY_API int32_t belay_request_set_confirmed(belay_request* request, int32_t confirmed);
 
 /* ---- Blocking calls ------------------------------------------------------------------------------------ */

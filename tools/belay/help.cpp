@@ -43,7 +43,8 @@ std::string options_help() {
   std::string text =
       "The options of the library, as belay help finds them here. --set NAME=VALUE, the\n"
       "last one, wins over other options of the command, these over a parameter of the\n"
-      "URL (redis://HOST?NAME=VALUE), and that over the variable.\n";
+      "URL (redis://HOST?NAME=VALUE), and that over the variable. The label of belay run\n"
+      "is the name of its COMMAND, unless one of these sets it.\n";
   for (std::int32_t i = 0; const char* name = belay_option_name(i); i++) {
     text += option_help(options.get(), name);
   }
