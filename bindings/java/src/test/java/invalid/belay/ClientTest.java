@@ -73,14 +73,17 @@ final class ClientTest extends ServerTest {
   void closedClientsLeaveNothing() throws Exception {
     Belay client = options().connect();
     client.close();
-    List<Long> before = left();
+    int before = descriptors();
+    long clients = metric("process_clients");
     List<Hold> kept = new ArrayList<>();
     for (int i = 0; i < 20; ++i) {
       client = options().connect();
       kept.add(client.lock("a").acquire(LONG));
       client.close();
     }
-    assertEquals(before, left());
+    assertEquals(clients, metric("process_clients"));
+    // The JVM opens and closes a few of its own meanwhile; one that each client left would be 20.
+    assertTrue(descriptors() < before + 10, () -> descriptors() + " descriptors, before " + before);
     assertEquals(State.LOST, kept.get(0).state());
     assertEquals(Duration.ZERO, kept.get(0).remaining());
     assertEquals(Reason.CLOSED, assertThrows(LockLostException.class, kept.get(0)::close).reason().orElseThrow());
@@ -91,10 +94,9 @@ final class ClientTest extends ServerTest {
     assertFalse(client.id().isEmpty());
   }
 
-  /** Descriptors of this process, and its clients. */
-  private List<Long> left() {
+  private static int descriptors() {
     System.gc();
-    return List.of((long) new java.io.File("/proc/self/fd").list().length, metric("process_clients"));
+    return new java.io.File("/proc/self/fd").list().length;
   }
 
   @Test
