@@ -30,16 +30,7 @@ class ABundle : public EngineParts {
   void refuse() { answer(bulk(Packer().u8(3).number(100 * kSecond).number(kSecond).take())); }
 
   // To acquire.
-  void grant_one(std::int64_t fence) {
-    answer(bulk(Packer()
-                    .u8(1)
-                    .number(100 * kSecond)
-                    .number(fence)
-                    .number(fence + 8)
-                    .u8(0)
-                    .number(1)
-                    .take()));
-  }
+  void grant_one(std::int64_t fence) { answer(belay::granted(100 * kSecond, fence)); }
 
   void acquire(const std::vector<std::string>& names, Micros wait, Micros lease = 0) {
     AcquireRequest request;
@@ -327,6 +318,30 @@ TEST_F(ABundle, IsTakenAnewWhereANameIsLostBeforeAllAreHad) {
   const Calls calls = asked();
   EXPECT_EQ(calls.back(), "a");
   EXPECT_EQ(ledger_.bundles.begin()->second->stage, BundleStage::kTaking);
+}
+
+// Whoever holds a name with others hears the fence that they share it under by then.
+TEST_F(ABundle, HasTheFenceThatANameGotBeforeAllWereHad) {
+  apart_ = true;
+  AcquireRequest request;
+  request.primitive = &lock_;
+  Want shared;
+  shared.group = kReaders;
+  request.names = {{"a", shared}, {"b", shared}};
+  bundles_.acquire(1, request, kNever, now_);
+  finish();
+  const std::string first = asked().at(0);
+  grant(50);
+  Claim& had = claim(first);
+  had.held.next_fence = 52;
+  course_.on_verdict(
+      {Verdict::Kind::kOurs, &had, had.held.deadline, had.held.vouched, kReaders, 0, ""}, now_);
+  grant(60);
+  ASSERT_EQ(events_.events.size(), 1U);
+  const Calls names{"a", "b"};
+  const std::size_t place = names[0] == first ? 0 : 1;
+  EXPECT_EQ(events_.events[0].fences.at(place), 51);
+  EXPECT_EQ(events_.events[0].fences.at(1 - place), 60);
 }
 
 TEST_F(ABundle, ThatIsOnlyTriedIsBusyWhereANameIsLostBeforeAllAreHad) {

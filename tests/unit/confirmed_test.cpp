@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/packing.h"
-#include "dialect/mac.h"
 #include "unit/greeted.h"
 
 namespace belay {
@@ -31,32 +30,11 @@ class Confirmed : public Greeted {
     ASSERT_TRUE(engine_.acquire(tag, request, wait, now_).ok());
   }
 
-  void queue() {
-    answer(bulk(Packer()
-                    .u8(2)
-                    .number(kServerTime)
-                    .number(0)
-                    .number(kSecond)
-                    .number(7)
-                    .number(0)
-                    .number(0)
-                    .take()));
-  }
+  void queue() { answer(queued(kServerTime)); }
 
   void grant_by_message(bool others_wait = false, std::int64_t epoch = 1) {
-    const std::string key = "belay:r:{a}";
-    const std::string head = Packer()
-                                 .u8(1)
-                                 .u8(1)
-                                 .number(epoch)
-                                 .number(kServerTime)
-                                 .number(50)
-                                 .number(58)
-                                 .number(kGrantLease)
-                                 .u8(others_wait ? 1 : 0)
-                                 .take();
-    answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
-           bulk(head + mac_of(me_, epoch, head + key) + key));
+    const GrantMessage grant{epoch, kServerTime, 50, kGrantLease, others_wait};
+    answer(pushed(me_, grant.payload(me_)));
   }
 
   // To a renewal: 1 it is ours, 2 it is not.
@@ -134,7 +112,7 @@ TEST_F(Confirmed, AGrantWhoseAnswerTookLongIsRenewedFirst) {
 
 TEST_F(Confirmed, AGrantByAReplyIsOne) {
   acquire(1);
-  answer(bulk(Packer().u8(1).number(kServerTime).number(50).number(58).u8(0).number(1).take()));
+  answer(granted(kServerTime));
   EXPECT_EQ(events().size(), 1U);
 }
 

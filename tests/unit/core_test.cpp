@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/packing.h"
-#include "dialect/mac.h"
 #include "dialect/native.h"
 #include "unit/parts.h"
 
@@ -51,10 +50,6 @@ class CoreTest : public testing::Test {
     answer(server, "+OK\r\n" + bulk("run_id:" + server.run + "\r\n") + bulk(""));
   }
 
-  static std::string bulk(const std::string& text) {
-    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-  }
-
   void answer(Server& server, const std::string& bytes) {
     core_.node(server.link).on_link_bytes(server.link.marks.marked(bytes), now_);
   }
@@ -73,23 +68,9 @@ class CoreTest : public testing::Test {
     ASSERT_TRUE(engine_.acquire(tag, request, wait, now_).ok());
   }
 
-  void grant(Server& server) {
-    answer(
-        server,
-        bulk(Packer().u8(1).number(time_of(server)).number(50).number(58).u8(0).number(1).take()));
-  }
+  void grant(Server& server) { answer(server, granted(time_of(server))); }
 
-  void queue(Server& server) {
-    answer(server, bulk(Packer()
-                            .u8(2)
-                            .number(time_of(server))
-                            .number(0)
-                            .number(kSecond)
-                            .number(7)
-                            .number(0)
-                            .number(0)
-                            .take()));
-  }
+  void queue(Server& server) { answer(server, queued(time_of(server))); }
 
   void grant_by_message(Server& server, std::int64_t epoch, const std::string& name) {
     grant_by_message(server, epoch, name, server);
@@ -98,19 +79,8 @@ class CoreTest : public testing::Test {
   // Of one server, perhaps sent on by another.
   void grant_by_message(const Server& server, std::int64_t epoch, const std::string& name,
                         Server& by) {
-    const std::string head = Packer()
-                                 .u8(1)
-                                 .u8(1)
-                                 .number(epoch)
-                                 .number(time_of(server))
-                                 .number(60)
-                                 .number(68)
-                                 .number(300 * kMillisecond)
-                                 .u8(0)
-                                 .take();
-    const std::string key = "belay:r:{" + name + "}";
-    answer(by, ">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
-                   bulk(head + mac_of(me_, epoch, head + key) + key));
+    const GrantMessage grant{epoch, time_of(server), 60, 300 * kMillisecond, false, name};
+    answer(by, pushed(me_, grant.payload(me_)));
   }
 
   // The commands since the last time that contain such a word.

@@ -42,30 +42,17 @@ class Distance : public Greeted {
   }
 
   void grant_by_message(Micros grant_lease) {
-    Packer packed;
-    packed.u8(1).u8(1).number(1).number(100 * kSecond).number(50).number(58).number(grant_lease);
-    const std::string head = packed.u8(0).take();
-    const std::string key = "belay:r:{a}";
-    answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
-           bulk(head + mac_of(me_, 1, head + key) + key));
+    answer(pushed(me_, GrantMessage{1, 100 * kSecond, 50, grant_lease}.payload(me_)));
   }
 
   void grant_after(Micros round_trip) {
     now_ += round_trip;
-    answer(bulk(Packer().u8(1).number(100 * kSecond).number(50).number(58).u8(0).number(1).take()));
+    answer(granted(100 * kSecond));
   }
 
   void queue_after(Micros round_trip, Micros remaining = kSecond) {
     now_ += round_trip;
-    answer(bulk(Packer()
-                    .u8(2)
-                    .number(100 * kSecond)
-                    .number(0)
-                    .number(remaining)
-                    .number(7)
-                    .number(0)
-                    .number(0)
-                    .take()));
+    answer(queued(100 * kSecond, remaining));
   }
 };
 

@@ -13,6 +13,7 @@
 #include "core/core.h"
 #include "dialect/native.h"
 #include "unit/marks.h"
+#include "unit/replies.h"
 
 namespace belay {
 
@@ -54,10 +55,6 @@ class GreetedNode : public testing::Test {
     answer("%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:" + connection + "\r\n");
     answer(">3\r\n$9\r\nsubscribe\r\n" + bulk(me_.inbox()) + ":1\r\n");
     answer("+OK\r\n" + bulk("run_id:r\r\n") + bulk("") + "*2\r\n$3\r\n100\r\n$1\r\n0\r\n");
-  }
-
-  static std::string bulk(const std::string& text) {
-    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
   }
 
   // To the oldest commands in turn, or pushed.

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/packing.h"
-#include "dialect/mac.h"
 #include "unit/greeted.h"
 
 namespace belay {
@@ -26,42 +25,18 @@ class Holds : public Greeted {
     ASSERT_TRUE(engine_.acquire(tag, request, kNever, now_).ok());
   }
 
-  void grant() {
-    answer(bulk(Packer().u8(1).number(kServerTime).number(50).number(58).u8(0).number(1).take()));
-  }
+  void grant() { answer(granted(kServerTime)); }
 
-  void queue() {
-    answer(bulk(Packer()
-                    .u8(2)
-                    .number(kServerTime)
-                    .number(0)
-                    .number(kSecond)
-                    .number(7)
-                    .number(0)
-                    .number(0)
-                    .take()));
-  }
+  void queue() { answer(queued(kServerTime)); }
 
   void grant_by_message(Micros grant_lease) {
-    const std::string head = Packer()
-                                 .u8(1)
-                                 .u8(1)
-                                 .number(1)
-                                 .number(kServerTime)
-                                 .number(50)
-                                 .number(58)
-                                 .number(grant_lease)
-                                 .u8(0)
-                                 .take();
-    const std::string key = "belay:r:{a}";
-    answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
-           bulk(head + mac_of(me_, 1, head + key) + key));
+    answer(pushed(me_, GrantMessage{1, kServerTime, 50, grant_lease}.payload(me_)));
   }
 
   void tell_to_look(Micros look_in) {
     const std::string key = "belay:r:{a}";
-    answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
-           bulk(Packer().u8(2).u8(1).number(1).number(kServerTime).number(look_in).take() + key));
+    answer(pushed(me_,
+                  Packer().u8(2).u8(1).number(1).number(kServerTime).number(look_in).take() + key));
   }
 
   void not_ours() { answer(bulk(Packer().u8(2).number(kServerTime).number(0).take())); }

@@ -8,7 +8,6 @@
 
 #include "base/packing.h"
 #include "dialect/keys.h"
-#include "dialect/mac.h"
 #include "unit/greeted.h"
 
 namespace belay {
@@ -27,9 +26,7 @@ class Hostile : public Greeted {
     ASSERT_TRUE(engine_.acquire(++tag_, request, kNever, now_).ok());
   }
 
-  void publish(const std::string& payload) {
-    answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) + bulk(payload));
-  }
+  void publish(const std::string& payload) { answer(pushed(me_, payload)); }
 
   // What anybody can make.
   static std::string forged(MessageKind kind, std::int64_t epoch, const std::string& fields = "",
@@ -48,18 +45,7 @@ class Hostile : public Greeted {
   // A grant of "a" as a script makes it.
   [[nodiscard]] std::string grant(std::int64_t epoch, std::int64_t fence,
                                   Micros ts = kServerNow) const {
-    const std::string head = Packer()
-                                 .u8(1)
-                                 .u8(1)
-                                 .number(epoch)
-                                 .number(ts)
-                                 .number(fence)
-                                 .number(fence + 8)
-                                 .number(kGrantLease)
-                                 .u8(0)
-                                 .take();
-    const std::string key = key_of("belay:", 'r', "a");
-    return head + mac_of(me_, epoch, head + key) + key;
+    return GrantMessage{epoch, ts, fence, kGrantLease}.payload(me_);
   }
 
   static std::string broken() {
@@ -68,22 +54,9 @@ class Hostile : public Greeted {
            "17 host somebody";
   }
 
-  void answer_queued(Micros ts = kServerNow) {
-    answer(bulk(Packer()
-                    .u8(2)
-                    .number(ts)
-                    .number(0)
-                    .number(30 * kSecond)
-                    .number(ts)
-                    .number(0)
-                    .number(0)
-                    .take()));
-  }
+  void answer_queued(Micros ts = kServerNow) { answer(queued(ts, 30 * kSecond)); }
 
-  void answer_granted(std::int64_t fence) {
-    answer(bulk(
-        Packer().u8(1).number(kServerNow).number(fence).number(fence + 8).u8(0).number(1).take()));
-  }
+  void answer_granted(std::int64_t fence) { answer(granted(kServerNow, fence)); }
 
   // And to what follows it, so that the record is watched.
   void answer_renewal(std::uint64_t code) {
@@ -138,19 +111,7 @@ TEST_F(Hostile, MessagesTeachUsNoFence) {
                   .number(7)
                   .number(0)
                   .take()));
-  const std::string key = key_of("belay:", 'r', "a");
-  const std::string grant = Packer()
-                                .u8(1)
-                                .u8(1)
-                                .number(1)
-                                .number(100 * kSecond)
-                                .number(kForged)
-                                .number(kForged + 8)
-                                .number(500 * kMillisecond)
-                                .u8(0)
-                                .take();
-  answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
-         bulk(grant + mac_of(me_, 1, grant + key) + key));
+  publish(GrantMessage{1, 100 * kSecond, kForged, 500 * kMillisecond}.payload(me_));
   EXPECT_EQ(events_.events.size(), 1U);
   acquire("{a}b");
   EXPECT_EQ(link_.sent.back().find(Packer().number(kForged + 8).take()), std::string::npos);

@@ -6,6 +6,7 @@
 
 #include "route/node.h"
 #include "unit/fake_link.h"
+#include "unit/replies.h"
 
 namespace belay {
 namespace {
@@ -47,10 +48,6 @@ class NodeHostsTest : public testing::Test {
   NodeHostsTest() { node_.start(counted_, now_); }
 
   void answer(const std::string& bytes) { node_.on_link_bytes(bytes, now_); }
-
-  static std::string bulk(const std::string& text) {
-    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-  }
 
   // Which of the two is being tried.
   Host& tried() { return &node_.link() == &first_.link ? first_ : second_; }

@@ -28,14 +28,9 @@ class InQuestion : public Greeted {
     ASSERT_TRUE(engine_.acquire(tag, request, wait, now_).ok());
   }
 
-  void grant(std::int64_t fence = 50) {
-    answer(bulk(
-        Packer().u8(1).number(kServerTime).number(fence).number(fence + 8).u8(0).number(1).take()));
-  }
+  void grant(std::int64_t fence = 50) { answer(granted(kServerTime, fence)); }
 
-  void push(const std::string& payload) {
-    answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) + bulk(payload));
-  }
+  void push(const std::string& payload) { answer(pushed(me_, payload)); }
 
   void push_break(std::int64_t epoch, const std::string& name = "a") {
     const std::string head = Packer().u8(4).u8(1).number(epoch).number(kServerTime).take();

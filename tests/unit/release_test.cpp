@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/packing.h"
-#include "dialect/mac.h"
 #include "unit/greeted.h"
 
 namespace belay {
@@ -20,7 +19,7 @@ class Release : public Greeted {
     request.primitive = &lock_;
     request.name = "a";
     ASSERT_TRUE(engine_.acquire(1, request, kNever, now_).ok());
-    answer(bulk(Packer().u8(1).number(kServerTime).number(50).number(58).u8(0).number(1).take()));
+    answer(granted(kServerTime));
     hold_ = events_.events.at(0).hold;
     ASSERT_TRUE(engine_.release(2, hold_, now_).ok());
   }
@@ -58,9 +57,8 @@ TEST_F(Release, OfWhatTheServerDoesNotHaveIsLost) {
 // The message was published before the release was executed.
 TEST_F(Release, OfWhatWasBrokenMeanwhileSaysWhoDidIt) {
   const std::string key = "belay:r:{a}";
-  answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
-         bulk(Packer().u8(4).u8(1).number(1).number(kServerTime).u16(key.size()).take() + key +
-              "7 host bob"));
+  answer(pushed(me_, Packer().u8(4).u8(1).number(1).number(kServerTime).u16(key.size()).take() +
+                         key + "7 host bob"));
   not_plain();
   not_ours();
   EXPECT_EQ(outcome().code, BELAY_LOST);
@@ -88,9 +86,7 @@ TEST_F(Release, ThatWasSentAgainAfterTheNextAcquireMayHaveBeenFreedByThat) {
   request.name = "a";
   ASSERT_TRUE(engine_.acquire(3, request, kNever, now_).ok());
   not_plain();
-  Packer queued;
-  queued.u8(2).number(kServerTime).number(0).number(kSecond).number(7).number(0).number(0);
-  answer(bulk(queued.take()));
+  answer(queued(kServerTime));
   not_ours();
   EXPECT_EQ(outcome().code, BELAY_OK);
 }
@@ -105,15 +101,8 @@ TEST_F(Release, OfAGrantThatEndedOnTheWayIsDone) {
   request.primitive = &lock_;
   request.name = "a";
   ASSERT_TRUE(engine_.acquire(3, request, kNever, now_).ok());
-  Packer queued;
-  queued.u8(2).number(kServerTime).number(0).number(kSecond).number(7).number(0).number(0);
-  answer(bulk(queued.take()));
-  Packer grant;
-  grant.u8(1).u8(1).number(2).number(kServerTime).number(60).number(68);
-  const std::string head = grant.number(300 * kMillisecond).u8(0).take();
-  const std::string key = "belay:r:{a}";
-  answer(">3\r\n$7\r\nmessage\r\n" + bulk(me_.inbox()) +
-         bulk(head + mac_of(me_, 2, head + key) + key));
+  answer(queued(kServerTime));
+  answer(pushed(me_, GrantMessage{2, kServerTime, 60, 300 * kMillisecond}.payload(me_)));
   hold_ = events_.events.back().hold;
   ASSERT_TRUE(engine_.release(4, hold_, now_).ok());
   now_ += 400 * kMillisecond;

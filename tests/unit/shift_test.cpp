@@ -27,7 +27,6 @@ class Session : public Greeted {
   void TestBody() override {}
 
   using Greeted::answer;
-  using Greeted::bulk;
 
   // Asks for what others have and for what is free, in turn.
   void ask() {
