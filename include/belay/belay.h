@@ -78,7 +78,7 @@ enum belay_status {
   /* BELAY_CLASS_RETRY: nothing is wrong. The same call may succeed later. */
   BELAY_BUSY = 1,        /* a try found the lock held, or others waiting for it */
   BELAY_TIMEOUT = 2,     /* the wait for the lock has ended */
-  BELAY_UNAVAILABLE = 3, /* the server did not answer within the request timeout, or is too far away for it */
+  BELAY_UNAVAILABLE = 3, /* the server did not answer in time, or is too far away for the request timeout */
   BELAY_TOO_MANY_PENDING = 4, /* a submission would exceed max_pending */
 
   /* BELAY_CLASS_REFUSED: the server refuses until somebody changes something there. */
@@ -342,12 +342,12 @@ BELAY_API int32_t belay_request_set_generation(belay_request* request, int64_t g
 /* Set for how long nobody gets the name after a hold of this request was lost, 0..60000; default 0. It gives
  * the loser's last writes time to arrive. It counts from the end of the lease on the server, or from when the
  * loser tells the server of the loss, whichever is earlier. Meanwhile inspect shows a lock without members. A
- * release or a break frees the name at once. If an owner holds the
- * name several times, its first hold's delay counts. The server keeps the delay: FLUSHALL removes it. */
+ * release or a break frees the name at once. If an owner holds the name several times, its first hold's delay
+ * counts. The server keeps the delay: FLUSHALL removes it. */
 BELAY_API int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms);
-/* Set a fixed lease, 100..86400000: the hold lasts for that time unless belay_extend prolongs it. To be safe,
- * the client declares it LOST earlier, by 1 % of the lease and 10 ms. 0, the default: the watchdog's lease,
- * which the client renews. */
+/* Set a fixed lease, 100..86400000: the hold lasts for that time unless belay_extend prolongs it, or its owner
+ * acquires the name again for longer. To be safe, the client declares it LOST earlier, by 1 % of the lease and
+ * 10 ms. 0, the default: the watchdog's lease, which the client renews. */
 BELAY_API int32_t belay_request_set_lease_ms(belay_request* request, int64_t lease_ms);
 /* Set for how long the client renews a hold of this request. Default: belay_options_set_max_hold_ms. */
 BELAY_API int32_t belay_request_set_max_hold_ms(belay_request* request, int64_t max_hold_ms);
@@ -364,18 +364,20 @@ BELAY_API int32_t belay_request_set_confirmed(belay_request* request, int32_t co
 
 /* ---- Blocking calls ------------------------------------------------------------------------------------ */
 
-/* Acquire the lock `name`, with owner 0 and the watchdog's lease. `wait_ms` is the wait for the lock: 0 is
- * one try; -1 waits without limit, also through outages. Reaching the server has a limit of its own, the
- * request timeout; a try has that time, too. Returns a hold, or minus BUSY (of a try), TIMEOUT, UNAVAILABLE,
- * CLOSED, or a status of class REFUSED or MISUSE. With any of these you do not have the lock. The server may
- * keep it for BELAY_FIELD_IN_DOUBT_MS. If that is 0, the client gives back at once what it has got of it, such
- * as some of several names. Only if the connection breaks or the process ends just then, the lease must end
- * first. */
+/* Acquire the lock `name`, with owner 0 and the watchdog's lease. `wait_ms` is the wait for the lock: 0 is one
+ * try; -1 waits without limit, also through outages. If the server does not answer, the call ends with
+ * UNAVAILABLE after wait_ms or the request timeout, whichever is shorter; a try after the request timeout.
+ * Even the shortest wait leaves the server 0.25 s or four round trips to answer. Returns a hold, or minus BUSY
+ * (of a try), TIMEOUT, UNAVAILABLE, CLOSED, or a status of class REFUSED or MISUSE. With any of these you do
+ * not have the lock. The server may keep it for BELAY_FIELD_IN_DOUBT_MS. If that is 0, the client gives back
+ * at once what it has got of it, such as some of several names. Only if the connection breaks or the process
+ * ends just then, the lease must end first. */
 BELAY_API BELAY_MUST_USE int64_t belay_lock(belay_client* client, const char* name, int64_t name_size,
                                             int64_t wait_ms, belay_event** event);
-/* Acquire what the request says. `owner`, 0..2^53-1: with 0 every acquire excludes every other. Another
- * number stands for a thread or task of yours: if the owner holds the name already, it gets another hold at
- * once, without the server. The release of an owner's last hold frees the name. Returns as belay_lock; also
+/* Acquire what the request says. `owner`, 0..2^53-1: with 0 every acquire excludes every other. Another number
+ * stands for a thread or task of yours: if the owner holds the name already, it gets another hold at once,
+ * without the server. Then the fixed leases of its earlier holds last at least as long as the new hold; a
+ * max-hold is not prolonged. The release of an owner's last hold frees the name. Returns as belay_lock; also
  * minus WOULD_DEADLOCK. Of a latch: wait until it opens. Nothing is held. Returns the generation that has
  * opened, or minus NOT_FOUND if the latch is not set or ends meanwhile. */
 BELAY_API BELAY_MUST_USE int64_t belay_acquire(belay_client* client, const belay_request* request,
@@ -637,7 +639,11 @@ enum belay_field {
   BELAY_FIELD_STATUS = 2, /* enum belay_status; 0 of news that are no failure */
   BELAY_FIELD_HOLD = 3,
   BELAY_FIELD_FENCE = 4,        /* of the hold's first name; of WRITTEN, the newest of the key */
-  BELAY_FIELD_REMAINING_MS = 5, /* at the event's moment, the hold was certain for so many more ms */
+  /* At the event's moment, the hold was certain for so many more ms. Of an acquire that ended BUSY or TIMEOUT,
+   * what was left of the other holder's lease and lock-delay, as the server said last: of those who share a
+   * lock, the longest; of a semaphore, the shortest; of several names, the longest that is known. Whoever
+   * renews the lease has the name for longer. 0: not known, or nobody holds it and others wait. */
+  BELAY_FIELD_REMAINING_MS = 5,
   /* For how long after the event an unknown outcome may still take effect. Until then the server may keep a
    * lock that we do not use, or a change may take place. Afterwards the change has taken place or never will.
    * Of an extension it is how long the server may keep the hold by it. A downgrade is asked for again with
@@ -684,7 +690,8 @@ BELAY_API int64_t belay_event_fence(const belay_event* event, int32_t index);
 /* One line for people: what failed, where, and the server's own words. "" if there is nothing to say. */
 BELAY_API const char* belay_event_message(const belay_event* event);
 /* What the server replied to the command of a WRITTEN event: the bytes of a string, the digits of an integer,
- * "" for nothing or a list. NUL ends it; `size`, unless NULL, gets its length. */
+ * "" for nothing or a list. Of a LOG event, the client's id. NUL ends it; `size`, unless NULL, gets its
+ * length. */
 BELAY_API const char* belay_event_text(const belay_event* event, int64_t* size);
 
 /* The members of INSPECTED, BROKEN, LISTED and METRICS events: the holders first, then the waiters in order;

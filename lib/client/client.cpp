@@ -378,6 +378,7 @@ void Client::flush_log() {
 
 void Client::tell_of_log(std::int32_t level, const std::string& message) {
   Event event = ended(BELAY_EVENT_LOG, 0, Status(BELAY_OK, message));
+  event.text = dialect_.me.client;
   event.level = level;
   event.time_ms = wall_ms();
   queue_.push(std::move(event));

@@ -138,14 +138,14 @@ std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {
     sound = is_fence_range(answer.fence, answer.last_fence);
   } else if (answer.code == AcquireCode::kQueued) {
     answer.position = fields.number();
-    const Micros remaining = fields.number();
-    answer.look_in = answer.position == 0 ? remaining : kNever;
+    answer.remaining = fields.number();
+    answer.look_in = answer.position == 0 ? answer.remaining : kNever;
     answer.ticket = fields.number();
     answer.highest_fence = fields.number();
     answer.handed = fields.number();
     sound = answer.highest_fence <= kMaxFence && answer.handed <= kMaxHanded;
   } else if (answer.code == AcquireCode::kBusy) {
-    fields.number();  // how long it still is
+    answer.remaining = fields.number();
   } else if (answer.code == AcquireCode::kLimit) {
     answer.limit = fields.number();
   }

@@ -108,7 +108,7 @@ std::optional<std::vector<AcquireAnswer>> NativeDialect::read_acquire_all(Reply 
   same.code = static_cast<AcquireCode>(code);
   same.server_time = fields.time();
   if (same.code == AcquireCode::kBusy) {
-    fields.number();  // how long one still is
+    same.remaining = fields.number();  // of the first name that cannot be had
   }
   const bool granted = same.code == AcquireCode::kGranted;
   std::vector<AcquireAnswer> answers(count, same);

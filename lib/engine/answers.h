@@ -61,6 +61,8 @@ struct AcquireAnswer {
   bool others_wait = false;
   std::int64_t permits = 0;
   std::int64_t position = 0;
+  // When whoever holds it has lost it at the latest, unless it is renewed; 0: that is not known.
+  Micros remaining = 0;
   Micros look_in = kNever;  // whether it is free by then; kNever: that is for others
   std::int64_t ticket = 0;
   std::int64_t highest_fence = 0;

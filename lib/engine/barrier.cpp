@@ -18,9 +18,9 @@ void Barrier::acquire(std::int64_t tag, const AcquireRequest& request, Micros wa
 void Barrier::ask(Pending& pending, Micros now) {
   pending.query = pending.primitive->generation_query(pending.name, pending.want.generation);
   pending.event = outcomes_.outcome(pending, Status());
-  pending.reach_by = pending.wait_until == kNever ? kNever : now + timing_.request_timeout();
-  ledger_.timers.set(pending.timer, pending.reach_by);
   const Node& node = ledger_.node_for(pending);
+  pending.reach_by = timing_.reach_by(node, pending, now);
+  ledger_.timers.set(pending.timer, pending.reach_by);
   if (node.refused()) {
     outcomes_.complete(pending, node.trouble(), now);
   } else {

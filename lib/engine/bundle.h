@@ -37,6 +37,7 @@ struct Bundle {
   std::size_t next = 0;            // in that order: all before are had
   Micros wait_until = kNever;
   Micros answer_by = kNever;  // about a name that is had, and in question
+  Micros free_by = 0;         // when others have lost what is not had at the latest; 0: not known
   std::int64_t owner = 0;
   Micros lease = 0;
   Micros max_hold = 0;

@@ -253,6 +253,7 @@ void Bundles::gather(Bundle& bundle, Micros now) {
     bundle.failure = Status();
     bundle.lost_a_part = false;
     bundle.answer_by = kNever;
+    bundle.free_by = 0;
     bundle.next = 0;
     keep_parts(bundle, now);
     take_next(bundle, now);
@@ -321,11 +322,14 @@ void Bundles::conclude(Bundle& bundle, Micros now) {
     begin_hold(bundle, now);
     return;
   }
+  const Claim& claim = *ledger_.holds.at(asked->hold)->claim;
   if (bundle.answer_by == kNever) {
-    bundle.answer_by = std::max(bundle.wait_until, now + timing_.request_timeout());
+    bundle.answer_by = bundle.is_try
+                           ? now + timing_.request_timeout()
+                           : std::max(bundle.wait_until, now + Timing::to_answer(*claim.node));
   } else if (now >= bundle.answer_by) {
-    const Claim& claim = *ledger_.holds.at(asked->hold)->claim;
-    bundle.failure = outcomes_.unavailable(*claim.node, "no answer");
+    const Micros since = ledger_.pendings.at(bundle.tag)->since;
+    bundle.failure = outcomes_.unavailable(*claim.node, "no answer", bundle.answer_by - since);
     bundle.failure.in_doubt_until = claim.held.lapses_at;
     ledger_.want_step(bundle);
     return;

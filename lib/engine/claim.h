@@ -64,6 +64,9 @@ struct Claim {
 
   // The hold that lets `owner` re-enter the claim, or none.
   [[nodiscard]] const Hold* own_hold(std::int64_t owner) const;
+  // Whoever has entered again has the name for as long: the fixed leases of that owner's earlier
+  // holds end no sooner than `latest`.
+  void keep_for(const Hold& latest);
   [[nodiscard]] bool would_deadlock(const Want& wanted) const;
   [[nodiscard]] std::string shared_by_all() const;
 
@@ -95,6 +98,11 @@ struct Claim {
   // Until when it is certainly the hold's, whatever longer lease another one has.
   [[nodiscard]] Micros certain_until(const Hold& hold) const {
     return std::min({held.deadline, hold.ends_at, hold.max_end});
+  }
+
+  // How long it still is another's at most, unless that one renews it; 0: not known.
+  [[nodiscard]] Micros taken_for(Micros now) const {
+    return std::max<Micros>(0, (state == ClaimState::kHeld ? held.deadline : asking.free_by) - now);
   }
 
   [[nodiscard]] Micros risk_time(const Hold& hold) const;

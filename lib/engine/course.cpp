@@ -91,9 +91,7 @@ void Course::re_enter(Claim& claim, Pending& pending, std::int64_t fence, Micros
 void Course::line_up(Claim& claim, Pending& pending, Micros now) {
   pending.waits = true;
   pending.place = claim.waiting.insert(claim.waiting.end(), &pending);
-  if (pending.wait_until == kNever) {
-    pending.reach_by = kNever;
-  }
+  pending.reach_by = timing_.reach_by(*claim.node, pending, now);
   pending.reached =
       !pending.is_try && (claim.state == ClaimState::kHeld ||
                           (claim.state == ClaimState::kAsking && claim.asking.ticket != 0));
@@ -255,6 +253,7 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
       (answer.code == AcquireCode::kBusy || answer.code == AcquireCode::kLimit ||
        answer.code == AcquireCode::kMissing);
   claim.refusal = Status();
+  claim.asking.free_by = answer.remaining > 0 ? after(now, answer.remaining) : 0;
   switch (answer.code) {
     case AcquireCode::kQueued:
       on_queued(claim, answer, now);
@@ -408,7 +407,7 @@ void Course::on_grant_of_held(Claim& claim, const Grant& grant, Micros now) {
   } else if (grant.confirmed) {
     lose(claim, BELAY_REASON_GONE, "the server granted it anew", now);
   } else if (claim.held.fence != grant.fence) {
-    watchdog_.question(claim);
+    watchdog_.question(claim, now);
   }
 }
 
@@ -572,7 +571,11 @@ void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   }
   hold.notify = pending.notify;
   hold.bundle = pending.bundle;
+  hold.re_entered = claim.own_hold(pending.owner) != nullptr;
   claim.holds.push_back(&hold);
+  if (hold.re_entered) {
+    claim.keep_for(hold);
+  }
   ledger_.holds.emplace(hold.id, std::move(owned));
   pending.hold = hold.id;
   Event event = outcomes_.outcome(pending, Status());
@@ -649,6 +652,7 @@ void Course::abandon(std::unique_ptr<Hold> hold, Micros now) {
   }
   hold->abandoned = true;
   hold->owner = 0;
+  hold->re_entered = false;
   hold->ends_at = std::min(hold->ends_at, timing_.own_end(*claim, now));
   for (const std::int64_t asked : std::exchange(hold->asked, {})) {
     outcomes_.complete(*ledger_.pendings.at(asked),
@@ -896,7 +900,7 @@ void Course::on_message(Claim& claim, const Node& node, const Message& message, 
   } else if (message.kind == MessageKind::kBroken && claim.state == ClaimState::kHeld) {
     // A renewal that is out was executed after the break, and will tell.
     claim.held.broken_by = message.by;
-    watchdog_.question(claim);
+    watchdog_.question(claim, now);
   }
 }
 
@@ -1075,8 +1079,9 @@ Status Course::acquire_timeout(const Pending& pending) const {
   if (pending.reached && claim.node->up()) {
     return Status(BELAY_TIMEOUT);
   }
+  const Micros limit = (pending.reached ? pending.wait_until : pending.reach_by) - pending.since;
   Status status =
-      claim.refusal.ok() ? outcomes_.unavailable(*claim.node, "no answer") : claim.refusal;
+      claim.refusal.ok() ? outcomes_.unavailable(*claim.node, "no answer", limit) : claim.refusal;
   status.in_doubt_until = claim.held.awaits_reply ? claim.held.lapses_at : claim.asking.expires_by;
   return status;
 }
@@ -1084,7 +1089,8 @@ Status Course::acquire_timeout(const Pending& pending) const {
 // The release itself goes on. The name may also stand for an older claim of ours, whose acquire was
 // cut off and may still arrive (rule 15).
 Status Course::release_timeout(const Pending& pending) const {
-  Status status = outcomes_.unavailable(*pending.claim->node, "the release was not answered");
+  Status status = outcomes_.unavailable(*pending.claim->node, "the release was not answered",
+                                        pending.reach_by - pending.since);
   for (Leaving& leaving : pending.claim->leaving) {
     const bool own = leaving.release == pending.ref();
     const Micros until = own                         ? leaving.expires_by

@@ -391,7 +391,8 @@ void Engine::time_out(Pending& pending, Micros now) {
   } else {
     const char* const what =
         pending.answered_in_part ? "the end of the answer did not come" : "no answer";
-    status = pending.trouble.ok() ? outcomes_.unavailable(ledger_.node_for(pending), what)
+    status = pending.trouble.ok() ? outcomes_.unavailable(ledger_.node_for(pending), what,
+                                                          pending.reach_by - pending.since)
                                   : pending.trouble;
   }
   outcomes_.complete(pending, std::move(status), now);
@@ -625,7 +626,7 @@ void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
   const std::optional<std::string> name = dialect_.name_of_key(key);
   Claim* const claim = ledger_.find_claim(Kind::kLock, name.value_or(""));
   if (claim != nullptr && claim->node == &node && claim->state == ClaimState::kHeld) {
-    watchdog_.question(*claim);
+    watchdog_.question(*claim, now);
   }
 }
 

@@ -32,6 +32,8 @@ struct Asking {
   bool maybe_on_server = false;
   // When a grant by an ask that was never answered has lapsed.
   Micros expires_by = 0;
+  // When others have lost the name at the latest, by the latest answer; 0: not known.
+  Micros free_by = 0;
   // Of asks whose reply was lost in a cut: the latest not-after, in server time, and expires_by.
   ServerTime suspect_until;
   Micros cut_until = 0;
@@ -94,6 +96,8 @@ struct Held {
   // It may be ours no more, as a message or a new connection says: nobody is given it before the
   // server has answered.
   bool in_question = false;
+  // When the server may be asked the next time because of that.
+  Micros next_question = 0;
   // Who broke it, as a message says, until the server has been asked.
   std::string broken_by;
   // Until when nobody else is to get it, as a hold of this epoch was lost.

@@ -33,6 +33,8 @@ struct Hold {
   Micros max_at = kNever;
   Micros max_end = kNever;
   Micros max_hold = 0;
+  // Its owner had the name already.
+  bool re_entered = false;
   // Events about it are queued.
   bool notify = false;
   bool at_risk = false;

@@ -45,8 +45,10 @@ Event Outcomes::outcome(const Pending& pending, Status status) {
 }
 
 void Outcomes::complete(Pending& pending, Status status, Micros now) {
+  Micros taken_for = 0;
   if (status.code == BELAY_BUSY || status.code == BELAY_TIMEOUT) {
     explain(pending, &status);
+    taken_for = still_taken(pending, now);
   }
   const bool hold_is_gone = status.code == BELAY_LOST || status.code == BELAY_UNKNOWN_HOLD;
   if (!status.ok() && !hold_is_gone && pending.unanswered > 0 && pending.has_effect()) {
@@ -61,7 +63,17 @@ void Outcomes::complete(Pending& pending, Status status, Micros now) {
       status.in_doubt_until = std::max(status.in_doubt_until, hold->claim->held.lapses_at);
     }
   }
-  complete(pending, outcome(pending, std::move(status)), now);
+  Event event = outcome(pending, std::move(status));
+  event.remaining = taken_for;
+  complete(pending, std::move(event), now);
+}
+
+// For how long whoever has the name of an acquire that has failed may still have it; 0: not known.
+Micros Outcomes::still_taken(const Pending& pending, Micros now) const {
+  if (pending.is_lead()) {
+    return std::max<Micros>(0, ledger_.bundle(pending.bundle)->free_by - now);
+  }
+  return pending.claim == nullptr ? 0 : pending.claim->taken_for(now);
 }
 
 void Outcomes::complete(Pending& pending, Event event, Micros now) {
@@ -70,7 +82,7 @@ void Outcomes::complete(Pending& pending, Event event, Micros now) {
   }
   const std::unique_ptr<Pending> ended = ledger_.take_pending(pending);
   if (ended->lead.any()) {
-    on_part_done(*ended, event);
+    on_part_done(*ended, event, now);
     return;
   }
   if (ended->kind == PendingKind::kAcquire) {
@@ -117,8 +129,8 @@ Status Outcomes::waited_out(const std::string& name, Micros wait) {
           "the wait of " + std::to_string(to_ms(wait)) + " ms for '" + name + "' has ended"};
 }
 
-Status Outcomes::unavailable(const Node& node, const std::string& what) const {
-  const std::string limit = " within " + std::to_string(to_ms(config_.request_timeout)) + " ms";
+Status Outcomes::unavailable(const Node& node, const std::string& what, Micros within) {
+  const std::string limit = " within " + std::to_string(to_ms(within)) + " ms";
   const std::string text = what + limit;
   if (node.trouble().ok()) {
     return {BELAY_UNAVAILABLE, node.display() + ": " + text};
@@ -130,7 +142,7 @@ Status Outcomes::unavailable(const Node& node, const std::string& what) const {
 }
 
 // What comes of it waits for the end of the entry: whoever completes the part is not done with it.
-void Outcomes::on_part_done(const Pending& part, const Event& event) {
+void Outcomes::on_part_done(const Pending& part, const Event& event, Micros now) {
   --ledger_.parts_pending;
   if (part.kind == PendingKind::kAcquire) {
     Bundle& bundle = *ledger_.bundles.at(part.bundle);
@@ -143,6 +155,9 @@ void Outcomes::on_part_done(const Pending& part, const Event& event) {
     found->hold = event.status.ok() ? event.hold : 0;
     found->fence = event.fence;
     merge(&bundle.failure, event.status);
+    if (!event.status.ok() && event.remaining > 0) {
+      bundle.free_by = std::max(bundle.free_by, after(now, event.remaining));
+    }
     ledger_.want_step(bundle);
     return;
   }

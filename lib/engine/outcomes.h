@@ -30,12 +30,13 @@ class Outcomes {
   void count_loss(Micros since, Micros now);
 
   // Words for what ends without an answer, and for an acquire whose wait has ended.
-  [[nodiscard]] Status unavailable(const Node& node, const std::string& what) const;
+  [[nodiscard]] static Status unavailable(const Node& node, const std::string& what, Micros within);
   [[nodiscard]] static Status waited_out(const std::string& name, Micros wait);
 
  private:
   void explain(const Pending& pending, Status* status) const;
-  void on_part_done(const Pending& part, const Event& event);
+  [[nodiscard]] Micros still_taken(const Pending& pending, Micros now) const;
+  void on_part_done(const Pending& part, const Event& event, Micros now);
   void on_part_news(const Hold& hold, std::int32_t kind, const Status& status);
   void count_acquire(const Pending& pending, std::int32_t code, Micros now);
 

@@ -26,6 +26,23 @@ class Timing {
 
   [[nodiscard]] Micros request_timeout() const { return config_.request_timeout; }
 
+  // What a server may need to answer at all: an acquire gives it that, however short its wait.
+  [[nodiscard]] static Micros to_answer(const Node& node) {
+    const Micros trip = node.distance();
+    return std::max(kSecond / 4, trip == kNever ? 0 : 4 * trip);
+  }
+
+  // When an acquire ends that the server has not answered: with its wait, a try and a long wait
+  // with the request timeout.
+  [[nodiscard]] Micros reach_by(const Node& node, const Pending& pending, Micros now) const {
+    if (pending.wait_until == kNever) {
+      return kNever;
+    }
+    const Micros latest = now + config_.request_timeout;
+    const bool waits = pending.wait_until > pending.since;
+    return waits ? std::min(latest, std::max(pending.wait_until, now + to_answer(node))) : latest;
+  }
+
   [[nodiscard]] Micros lease_for(const Pending& pending) const {
     return pending.lease > 0 ? pending.lease : config_.watchdog_lease;
   }

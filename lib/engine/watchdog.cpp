@@ -16,6 +16,10 @@ constexpr std::int64_t kMaxReserve = 64;  // fences must not run far ahead of th
 constexpr Micros kGridDivisor = 64;
 constexpr Micros kTolerance = kMillisecond;
 constexpr Micros kRetryPause = 100 * kMillisecond;
+// Anybody may send any number of messages that put a hold in question: so many are asked about at
+// once, and then one in that time.
+constexpr std::int64_t kQuestions = 8;
+constexpr Micros kQuestionPause = 100 * kMillisecond;
 
 // The lease to ask for so that, its margin taken off, `remaining` is left.
 Micros lease_covering(Micros remaining) {
@@ -80,6 +84,9 @@ void Watchdog::plan(Claim& claim, Micros now) {
     claim.held.renew_at =
         std::min(claim.held.renew_at, claim.held.heard_at + timing_.fallback_poll(0));
   }
+  if (claim.held.in_question) {
+    claim.held.renew_at = std::min(claim.held.renew_at, claim.held.next_question);
+  }
   if (claim.held.renew_at <= now) {
     want(claim);
   }
@@ -93,9 +100,13 @@ void Watchdog::want(Claim& claim) {
   }
 }
 
-void Watchdog::question(Claim& claim) {
+void Watchdog::question(Claim& claim, Micros now) {
   claim.held.in_question = true;
-  want(claim);
+  if (now >= claim.held.next_question) {
+    want(claim);
+  } else {
+    claim.held.renew_at = std::min(claim.held.renew_at, claim.held.next_question);
+  }
 }
 
 std::vector<Claim*> Watchdog::flush(Micros now) {
@@ -193,6 +204,10 @@ Renewed Watchdog::renewal_of(Claim& claim, Command* command, ServerTime not_afte
   if (claim.runs_short_of_fences()) {
     claim.held.reserve = std::min(2 * claim.held.reserve, kMaxReserve);
     args.reserve = claim.held.reserve;
+  }
+  if (claim.held.in_question) {
+    claim.held.next_question =
+        std::max(claim.held.next_question, now - kQuestions * kQuestionPause) + kQuestionPause;
   }
   claim.held.renew_out = true;
   claim.held.renewed_at = now;
@@ -305,6 +320,9 @@ void Watchdog::vouch(Claim& claim, Micros deadline, Micros lease, Micros now) {
     claim.held.vouched = lease;
   }
   for (Hold* hold : claim.holds) {
+    if (hold->re_entered) {
+      claim.keep_for(*hold);
+    }
     // A fixed lease needs no renewal beyond its end; after a max-hold there is none.
     const bool lasts = now < claim.held.deadline - claim.held.vouched / 3 ||
                        (hold->lease > 0 && hold->ends_at <= claim.held.deadline + kTolerance);

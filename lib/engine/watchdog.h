@@ -53,8 +53,9 @@ class Watchdog {
   void plan(Claim& claim, Micros now);
   // A renewal goes out when the engine's entry ends.
   void want(Claim& claim);
-  // So too where there is news that the claim may be lost. Until the answer nobody is given it.
-  void question(Claim& claim);
+  // So too where there is news that the claim may be lost, but a little later where there was much
+  // of it just before. Until the answer nobody is given it.
+  void question(Claim& claim, Micros now);
 
   // Whether renewals wait to be sent, and whether more than one entry may send.
   [[nodiscard]] bool due() const { return !due_.empty(); }

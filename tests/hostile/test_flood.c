@@ -96,6 +96,38 @@ static void test_few_questions(Server* server) {
   belay_client_free(holder);
 }
 
+// That the one hold there is was broken, for a second and a half.
+static void say_broken(Server* server, const Line* parent, int64_t argument) {
+  Neighbour neighbour;
+  neighbour_come(&neighbour, server);
+  say(parent, 1);
+  hear(parent);
+  int64_t told = 0;
+  for (const int64_t end = now_ms() + argument; now_ms() < end; ++told) {
+    neighbour_forge(&neighbour, &(Forgery){4, 1, 1, 0, NULL, "a"});
+  }
+  neighbour_go(&neighbour);
+  say(parent, told);
+}
+
+static void test_few_breaks(Server* server) {
+  const Child forger = child_start(server, say_broken, 1500);
+  hear(&forger.line);
+  belay_client* holder = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
+  server_tell(server, "CONFIG", "RESETSTAT", NULL);
+  const int64_t start = now_ms();
+  say(&forger.line, 1);
+  CHECK(hear(&forger.line) > 200);
+  const int64_t scripts = server_scripts_run(server);
+  CHECK(scripts >= 8);
+  CHECK(scripts <= 8 + (now_ms() - start) / 100 + 3);  // the watchdog's own are among them
+  child_end(&forger);
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(holder, hold));
+  CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+  belay_client_free(holder);
+}
+
 // About ever new names, and epochs that are over.
 static void name_many(Server* server, const Line* parent, int64_t argument) {
   Neighbour neighbour;
@@ -177,6 +209,7 @@ static void test_large_messages(Server* server) {
 const Test flood_tests[] = {
     {"Handoffs go on in a flood of forged messages", test_turns_in_a_flood},
     {"Ten thousand forged messages cause few commands", test_few_questions},
+    {"A flood of messages that a hold was broken costs few renewals", test_few_breaks},
     {"Messages about names that nobody asked for cause few commands", test_few_dead_claims},
     {"Large messages cost neither memory nor the connection", test_large_messages},
     {NULL, NULL}};

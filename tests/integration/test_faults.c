@@ -28,7 +28,7 @@ static void test_no_server(Server* server) {
   server_kill(server);
   const int64_t limit = scaled(300);
   belay_client* client = CLIENT(.url = server->url, .request_timeout_ms = limit);
-  for (int64_t wait = 0; wait <= 50; wait += 50) {
+  for (int64_t wait = 0; wait <= limit + 50; wait += limit + 50) {
     belay_event* why = NULL;
     const int64_t start = now_ms();
     REFUSED(BELAY_UNAVAILABLE, belay_lock(client, "a", -1, wait, &why));
@@ -45,6 +45,43 @@ static void test_no_server(Server* server) {
   const int64_t start = now_ms();
   belay_client_free(client);
   CHECK(now_ms() - start < scaled(3000));
+}
+
+// Of one name and of two, by a call and by a submission.
+static void expect_end_of_wait(belay_client* client, int64_t wait, const char* text) {
+  const char* const kNames[] = {"a", "b"};
+  for (int names = 1; names <= 2; ++names) {
+    belay_request* request = belay_request_new(BELAY_LOCK);
+    for (int i = 0; i < names; ++i) {
+      CHECK_STATUS(BELAY_OK, belay_request_add_name(request, kNames[i], -1));
+    }
+    const int64_t start = now_ms();
+    CHECK_WHY(BELAY_UNAVAILABLE, text, belay_acquire(client, request, 0, wait, &why));
+    CHECK_STATUS(BELAY_OK, belay_submit_acquire(client, 1, request, 0, wait));
+    belay_event* event = EVENT(client, BELAY_EVENT_ACQUIRED, 1, BELAY_UNAVAILABLE);
+    CHECK_TEXT(text, belay_event_message(event));
+    belay_event_free(event);
+    CHECK(now_ms() - start >= 2 * (wait - 1));
+    CHECK(now_ms() - start < kLongLeaseMs / 100);
+    belay_request_free(request);
+  }
+}
+
+// Though calls for which no limit is given go on for an hour.
+static void test_end_of_a_wait(Server* server) {
+  belay_client* client = CLIENT(.url = server->url, .request_timeout_ms = kLongLeaseMs);
+  belay_client* other = CLIENT(.url = server->url);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  server_pause(server);
+  expect_end_of_wait(client, 400, "within 400 ms");
+  expect_end_of_wait(client, 1, "within 250 ms");
+  server_continue(server);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  give_back(other, GRANTED(belay_lock(other, "a", -1, -1, NULL)));  // nothing is left of them
+  server_kill(server);
+  expect_end_of_wait(client, 400, "within 400 ms");
+  belay_client_free(client);
+  belay_client_free(other);
 }
 
 static void test_no_such_socket(Server* server) {
@@ -606,6 +643,7 @@ const Test fault_tests[] = {
      test_server_comes_later},
     {"Without a server every call answers UNAVAILABLE after the request timeout, and why",
      test_no_server},
+    {"A wait ends at its limit though the server is stopped, or not there", test_end_of_a_wait},
     {"A unix socket that is not there is named", test_no_such_socket},
     {"A host is found by its name, and one that does not exist is named", test_host_names},
     {"What is no server is not taken for one", test_what_is_no_server},

@@ -189,6 +189,63 @@ static void test_identity_of_an_owner(Server* server) {
 
 // ---- Processes
 
+static int64_t let_in(const Child* child) {
+  say(&child->line, 0);
+  return hear(&child->line);
+}
+
+// The names of an order, which its workers hold together, wherever they run.
+static belay_request* order_of(const char* identity) {
+  belay_request* request = REQUEST(.name = "order 17", .identity = identity);
+  CHECK_STATUS(BELAY_OK, belay_request_add_name(request, "stock 4", -1));
+  return request;
+}
+
+// Enters as another worker of the same order, and as its own worker once more.
+static void join_order(Server* server, const Line* parent, int64_t lease_ms) {
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = lease_ms);
+  belay_request* request = order_of("order 17");
+  hear(parent);
+  const int64_t outer = GRANTED(belay_acquire(client, request, 7, 0, NULL));
+  const int64_t inner = GRANTED(belay_acquire(client, request, 7, 0, NULL));
+  say(parent, belay_hold_fence(client, outer, 0));
+  say(parent, belay_hold_fence(client, inner, 1));
+  hear(parent);
+  CHECK_STATUS(BELAY_OK, belay_release(client, outer));
+  CHECK_STATUS(BELAY_OK, belay_verify(client, inner, NULL));
+  say(parent, 0);
+  hear(parent);
+  CHECK_STATUS(BELAY_OK, belay_release(client, inner));
+  belay_request_free(request);
+  belay_client_free(client);
+}
+
+static void test_order_of_several_names(Server* server) {
+  const Child child = child_start(server, join_order, kLongLeaseMs);
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+  belay_client* other = CLIENT(.url = server->url);
+  belay_request* request = order_of("order 17");
+  belay_request* another = order_of("order 18");
+  const int64_t hold = GRANTED(belay_acquire(client, request, 0, 0, NULL));
+  CHECK_INT(belay_hold_fence(client, hold, 0), let_in(&child));
+  CHECK_INT(belay_hold_fence(client, hold, 1), hear(&child.line));
+  REFUSED(BELAY_BUSY, belay_acquire(other, another, 0, 0, NULL));
+  REFUSED(BELAY_BUSY, belay_lock(other, "stock 4", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_submit_acquire(other, 1, another, 0, -1));
+  EVENTUALLY(waiters_of(client, "order 17") == 1);
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  say(&child.line, 0);
+  hear(&child.line);
+  CHECK(belay_next(other, 0) == NULL);  // the other process is in it still, once
+  say(&child.line, 0);
+  child_end(&child);
+  give_back(other, acquired(other, 1));
+  belay_request_free(request);
+  belay_request_free(another);
+  belay_client_free(client);
+  belay_client_free(other);
+}
+
 // Which way a child holds it.
 static int child_way;
 
@@ -200,11 +257,6 @@ static void hold_in_child(Server* server, const Line* parent, int64_t lease_ms) 
   hear(parent);
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
   belay_client_free(client);
-}
-
-static int64_t let_in(const Child* child) {
-  say(&child->line, 0);
-  return hear(&child->line);
 }
 
 static void test_processes(Server* server) {
@@ -479,6 +531,8 @@ const Test held_together_tests[] = {
      test_identity_of_an_owner},
     {"Processes hold a name together until the last has left; each tenure has a fence",
      test_processes},
+    {"Workers of one identity, in several processes, hold several names together and enter again",
+     test_order_of_several_names},
     {"A killed member is waited for until its own lease ends", test_killed_members},
     {"The watchdog keeps each of those who hold a name together", test_watchdog},
     {"Holds that several have outlive their connections", test_cut_connections},

@@ -332,6 +332,44 @@ static void test_nested_fixed_lease(Server* server) {
   belay_client_free(client);
 }
 
+// Whoever enters again has what was had before for as long.
+static void test_reentry_refreshes(Server* server) {
+  const int64_t lease = scaled(2000);
+  belay_client* client = CLIENT(.url = server->url);
+  belay_client* other = CLIENT(.url = server->url);
+  const RequestSetup fixed = {.name = "a", .owner = 7, .lease_ms = lease};
+  const int64_t outer = GRANTED(acquire_as(client, 0, &fixed));
+  const int64_t start = now_ms();
+  while (now_ms() - start < lease * 3 / 2) {
+    const int64_t inner = GRANTED(acquire_as(client, 0, &fixed));
+    CHECK_STATUS(BELAY_OK, belay_release(client, inner));
+    nap();
+    REFUSED(BELAY_BUSY, belay_lock(other, "a", -1, 0, NULL));
+  }
+  CHECK_STATUS(BELAY_OK, belay_verify(client, outer, NULL));
+  CHECK(belay_hold_remaining_ms(client, outer) <= lease);
+  // Without another it ends, and the lock with it.
+  EVENTUALLY(belay_hold_state(client, outer) == BELAY_HOLD_LOST);
+  CHECK_STATUS(BELAY_LOST, belay_release(client, outer));
+  give_back(other, GRANTED(belay_lock(other, "a", -1, -1, NULL)));
+  belay_client_free(client);
+  belay_client_free(other);
+}
+
+// An inner hold that the watchdog renews keeps it, too: until that is released, and its latest
+// lease has ended.
+static void test_reentry_under_the_watchdog(Server* server) {
+  const int64_t lease = scaled(1000);
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = 2 * lease);
+  const int64_t outer = GRANTED(ACQUIRE(client, 0, .name = "a", .owner = 7, .lease_ms = lease));
+  const int64_t inner = GRANTED(ACQUIRE(client, 0, .name = "a", .owner = 7));
+  STAYS(3 * lease, belay_hold_state(client, outer) == BELAY_HOLD_HELD);
+  CHECK_STATUS(BELAY_OK, belay_release(client, inner));
+  CHECK_INT(BELAY_HOLD_HELD, belay_hold_state(client, outer));
+  EVENTUALLY(belay_hold_state(client, outer) == BELAY_HOLD_LOST);
+  belay_client_free(client);
+}
+
 static void test_fence_index(Server* server) {
   belay_client* client = CLIENT(.url = server->url);
   belay_event* event = NULL;
@@ -371,5 +409,8 @@ const Test hold_tests[] = {
     {"Max-hold of a request ends its holds alone", test_max_hold_of_a_request},
     {"A waiter gets the lock when a fixed lease ends", test_waiter_after_a_fixed_lease},
     {"A nested fixed lease ends without its outer hold", test_nested_fixed_lease},
+    {"A fixed lease lasts as long as what its owner has entered again", test_reentry_refreshes},
+    {"A fixed lease lasts while the watchdog renews its owner's newer hold",
+     test_reentry_under_the_watchdog},
     {"A hold of one name has one fence", test_fence_index},
     {NULL, NULL}};

@@ -163,6 +163,7 @@ static void test_lines_as_events(Server* server) {
   CHECK(strstr(belay_event_message(event), "belay info") == NULL);
   CHECK_INT(BELAY_LOG_INFO, belay_event_int(event, BELAY_FIELD_LEVEL));
   CHECK_INT(0, belay_event_int(event, BELAY_FIELD_DROPPED));
+  CHECK_TEXT(belay_client_id(client), belay_event_text(event, NULL));
   const int64_t now = (int64_t)time(NULL) * 1000;
   const int64_t at = belay_event_int(event, BELAY_FIELD_TIME_MS);
   CHECK(at > now - 600000 && at <= now + 1000);

@@ -342,6 +342,46 @@ static void test_in_vain_says_why(Server* server) {
   belay_client_free(holder);
 }
 
+// Checks a failure's number, and frees its event.
+static void check_remaining(belay_event* why, int64_t least, int64_t most) {
+  const int64_t remaining = belay_event_int(why, BELAY_FIELD_REMAINING_MS);
+  CHECK(remaining >= least && remaining <= most);
+  belay_event_free(why);
+}
+
+static void test_in_vain_says_how_long(Server* server) {
+  enum { kLeaseMs = 60000, kDelayMs = 30000, kSlowMs = 20000 };
+
+  belay_client* holder = CLIENT(.url = server->url);
+  belay_client* client = CLIENT(.url = server->url);
+  GRANTED(ACQUIRE(holder, 0, .name = "a", .lease_ms = kLeaseMs));
+  GRANTED(ACQUIRE(holder, 0, .name = "b", .lease_ms = kLeaseMs, .lock_delay_ms = kDelayMs));
+  GRANTED(ACQUIRE(holder, 0, .name = "s", .primitive = BELAY_SEMAPHORE, .permits = 1, .limit = 1,
+                  .lease_ms = kLeaseMs));
+  belay_event* why = NULL;
+  REFUSED(BELAY_BUSY, belay_lock(client, "a", -1, 0, &why));
+  check_remaining(why, kLeaseMs - kSlowMs, kLeaseMs);
+  REFUSED(BELAY_BUSY, belay_lock(holder, "a", -1, 0, &why));
+  check_remaining(why, kLeaseMs - kSlowMs, kLeaseMs);
+  REFUSED(BELAY_TIMEOUT, belay_lock(client, "a", -1, 300, &why));
+  check_remaining(why, kLeaseMs - kSlowMs, kLeaseMs - 299);
+  REFUSED(BELAY_BUSY, belay_lock(client, "b", -1, 0, &why));  // its lock-delay follows
+  check_remaining(why, kLeaseMs + kDelayMs - kSlowMs, kLeaseMs + kDelayMs);
+  belay_request* permit = REQUEST(.name = "s", .primitive = BELAY_SEMAPHORE);
+  REFUSED(BELAY_BUSY, belay_acquire(client, permit, 0, 0, &why));
+  check_remaining(why, kLeaseMs - kSlowMs, kLeaseMs);
+  belay_request_free(permit);
+  belay_request* several = REQUEST(.name = "free");
+  CHECK_STATUS(BELAY_OK, belay_request_add_name(several, "a", -1));
+  REFUSED(BELAY_BUSY, belay_acquire(client, several, 0, 0, &why));
+  check_remaining(why, kLeaseMs - kSlowMs, kLeaseMs);
+  REFUSED(BELAY_TIMEOUT, belay_acquire(client, several, 0, 300, &why));
+  check_remaining(why, kLeaseMs - kSlowMs, kLeaseMs - 299);
+  belay_request_free(several);
+  belay_client_free(client);
+  belay_client_free(holder);
+}
+
 const Test turn_tests[] = {
     {"A free lock is granted with a fence, and is free again after its release", test_basic},
     {"A request serves any number of acquires, each with a new hold and a greater fence",
@@ -365,4 +405,5 @@ const Test turn_tests[] = {
     {"Four processes of four threads never hold the lock together, and their fences only grow",
      test_exclusion_between_threads_and_processes},
     {"Who gets nothing is told what it was about", test_in_vain_says_why},
+    {"What could not be had says how long it is taken", test_in_vain_says_how_long},
     {NULL, NULL}};

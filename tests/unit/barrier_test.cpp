@@ -82,6 +82,8 @@ TEST_F(BarrierAlone, AsksWhetherAGivenGenerationRunsBeforeItWaits) {
   now_ += kSecond;
   const Pending& limited = *acquire(2, 5, 9 * kSecond);
   EXPECT_EQ(limited.timer.at, now_ + config_.request_timeout);
+  const Pending& short_one = *acquire(3, 5, kSecond);
+  EXPECT_EQ(short_one.timer.at, now_ + kSecond);
 }
 
 TEST_F(BarrierAlone, EndsAtOnceWhereTheServerHasRefusedTheClient) {

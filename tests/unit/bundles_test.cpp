@@ -223,8 +223,18 @@ TEST_F(ABundle, ThatIsOnlyTriedIsBusyWithoutAnotherQuestion) {
   refuse();
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_EQ(events_.events[0].status.code, BELAY_BUSY);
+  EXPECT_EQ(events_.events[0].remaining, kSecond);  // as the server says
   EXPECT_EQ(asked(), Calls{});
   EXPECT_TRUE(ledger_.claims.empty());
+}
+
+TEST_F(ABundle, WaitsForTheServerNoLongerThanForItsNames) {
+  acquire({"a", "b"}, 500 * kMillisecond);
+  now_ += 500 * kMillisecond;
+  for (const std::int64_t part : {-1, -2}) {
+    Pending& pending = *ledger_.pending(part);
+    EXPECT_EQ(pending.timer.at, now_);
+  }
 }
 
 TEST_F(ABundle, IsLeftByOneCommandAndReleasedOnce) {

@@ -139,7 +139,7 @@ TEST_F(CoreTest, KnowsWhichNodeIsBehindALinkAndWhichHasASlot) {
 
 TEST_F(CoreTest, IsDueWhenTheFirstOfItsPartsIs) {
   core_.start(now_);
-  acquire(1, "a", kSecond);
+  acquire(1, "a", 9 * kSecond);
   const Micros given_up_at = now_ + config_.request_timeout;
   EXPECT_EQ(core_.next_deadline(), now_);  // the nodes'
   now_ += kSecond;

@@ -95,6 +95,11 @@ class CourseAlone : public EngineParts {
     course_.reconcile(claim(), now_);
   }
 
+  // The server has answered a renewal.
+  void on_vouched_until(Micros deadline) {
+    watchdog_.vouch(claim(), deadline, config_.watchdog_lease, now_);
+  }
+
   // The time has come that the claim's timer was set to.
   void wait_for_timer() {
     now_ = claim().timer.at;
@@ -254,6 +259,45 @@ TEST_F(CourseAlone, IsReachedOnceTheServerHasAnswered) {
   EXPECT_EQ(course_.acquire_timeout(waits).code, BELAY_TIMEOUT);
 }
 
+TEST_F(CourseAlone, WaitsForTheServerNoLongerThanForTheLock) {
+  const auto ends = [this](std::int64_t tag, Micros wait) {
+    acquire(tag, for_owner(0), wait);
+    return ledger_.pending(tag)->timer.at - now_;
+  };
+  EXPECT_EQ(ends(1, 0), config_.request_timeout);
+  EXPECT_EQ(ends(2, 500 * kMillisecond), 500 * kMillisecond);
+  EXPECT_EQ(ends(3, 9 * kSecond), config_.request_timeout);
+  EXPECT_EQ(ends(4, kNever), kNever - now_);
+  EXPECT_EQ(ends(5, kMillisecond), 250 * kMillisecond);  // it is to have time to answer at all
+  EXPECT_EQ(course_.acquire_timeout(*ledger_.pending(2)).message,
+            node_.display() + ": no answer within 500 ms");
+}
+
+TEST_F(CourseAlone, TellsForHowLongALockIsStillTaken) {
+  acquire(1, for_owner(0), 0);
+  AcquireAnswer busy = told(AcquireCode::kBusy);
+  busy.remaining = 3 * kSecond;
+  reply(busy);
+  EXPECT_EQ(last().status.code, BELAY_BUSY);
+  EXPECT_EQ(last().remaining, 3 * kSecond);
+  acquire(2, for_owner(0), 9 * kSecond);
+  AcquireAnswer waits = queued(kSecond, 1);
+  waits.remaining = 20 * kSecond;
+  reply(waits);
+  now_ += 9 * kSecond;
+  const Pending& late = *ledger_.pending(2);
+  outcomes_.complete(*ledger_.pending(2), course_.acquire_timeout(late), now_);
+  EXPECT_EQ(last().status.code, BELAY_TIMEOUT);
+  EXPECT_EQ(last().remaining, 11 * kSecond);
+}
+
+TEST_F(CourseAlone, TellsForHowLongAnotherOwnerOfThisClientHasALock) {
+  got(1, for_owner(7));
+  acquire(2, for_owner(8), 0);
+  EXPECT_EQ(last().status.code, BELAY_BUSY);
+  EXPECT_EQ(last().remaining, claim().held.deadline - now_);
+}
+
 // Rule 4.
 TEST_F(CourseAlone, BelievesAGrantByMessageWhileItIsFresh) {
   acquire(1);
@@ -337,6 +381,60 @@ TEST_F(CourseAlone, LetsAnOwnerReEnterUnderItsFence) {
   EXPECT_EQ(last().fence, 50);
   EXPECT_EQ(calls(), 0U);
   EXPECT_EQ(claim().holds.size(), 2U);
+}
+
+TEST_F(CourseAlone, KeepsWhatAnOwnerHasForAsLongAsItsNewestHold) {
+  AcquireRequest request = for_owner(7);
+  request.lease = 10 * kSecond;
+  const Hold& outer = got(1, request);
+  now_ += 9 * kSecond;
+  acquire(2, request);
+  const Hold& inner = *ledger_.hold(last().hold);
+  on_vouched_until(inner.ends_at + kMillisecond);
+  EXPECT_EQ(outer.ends_at, inner.ends_at);
+  request.owner = 8;
+  acquire(3, request);  // waits: it is no concern of the others'
+  EXPECT_EQ(outer.ends_at, inner.ends_at);
+}
+
+// The watchdog renews the inner one; what it has got when that is released is left to the other.
+TEST_F(CourseAlone, KeepsAFixedLeaseWhileItsOwnerHasAHoldThatTheWatchdogRenews) {
+  AcquireRequest request = for_owner(7);
+  request.lease = 10 * kSecond;
+  const Hold& outer = got(1, request);
+  now_ += 9 * kSecond;
+  acquire(2, for_owner(7));
+  const std::int64_t inner = last().hold;
+  on_vouched_until(now_ + 30 * kSecond);
+  EXPECT_EQ(outer.ends_at, now_ + 30 * kSecond);
+  now_ += 20 * kSecond;
+  on_vouched_until(now_ + 30 * kSecond);
+  drop(inner, 3);
+  EXPECT_EQ(outer.ends_at, now_ + 30 * kSecond);
+  now_ = outer.ends_at;
+  course_.on_due(claim(), now_);
+  EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
+}
+
+TEST_F(CourseAlone, EndsAMaxHoldWhateverItsOwnerEntersAgain) {
+  AcquireRequest request = for_owner(7);
+  request.max_hold = kSecond;
+  const Hold& outer = got(1, request);
+  const Micros ends = outer.max_end;
+  acquire(2, for_owner(7));
+  on_vouched_until(now_ + config_.watchdog_lease * 2);
+  EXPECT_EQ(claim().certain_until(outer), ends);
+}
+
+TEST_F(CourseAlone, LeavesWhatHasBeenAbandonedToItsOwnEnd) {
+  AcquireRequest request = for_owner(7);
+  request.lease = 10 * kSecond;
+  const Hold& outer = got(1, request);
+  acquire(2, for_owner(7));
+  course_.abandon(ledger_.take_hold(last().hold), now_);
+  const Micros ends = outer.ends_at;
+  on_vouched_until(now_ + 30 * kSecond);
+  EXPECT_EQ(outer.ends_at, ends);
 }
 
 TEST_F(CourseAlone, RefusesAReaderWhoWantsToWrite) {

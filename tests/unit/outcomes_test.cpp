@@ -275,11 +275,11 @@ TEST_F(OutcomesAlone, AreCounted) {
 }
 
 TEST_F(OutcomesAlone, SayWhyTheServerDidNotAnswer) {
-  EXPECT_EQ(outcomes_.unavailable(node_, "no answer").message,
-            node_.display() + ": no answer within 5000 ms");
+  EXPECT_EQ(Outcomes::unavailable(node_, "no answer", 500 * kMillisecond).message,
+            node_.display() + ": no answer within 500 ms");
   cut();
-  EXPECT_EQ(outcomes_.unavailable(node_, "no answer").message,
-            "no answer within 5000 ms: " + node_.trouble().message);
+  EXPECT_EQ(Outcomes::unavailable(node_, "no answer", 500 * kMillisecond).message,
+            "no answer within 500 ms: " + node_.trouble().message);
 }
 
 }  // namespace

@@ -138,9 +138,48 @@ TEST_F(InQuestion, WhatItsOwnerHasIsReEnteredAtOnce) {
 }
 
 // A wait may end no sooner than any answer may come.
-TEST_F(InQuestion, ANameKeepsAShortWaitForTheRequestTimeout) {
+TEST_F(InQuestion, ANameKeepsAShortWaitToItsEnd) {
   gather(kSecond);
+  expect_end_after(kSecond);
+}
+
+TEST_F(InQuestion, ANameKeepsAWaitThatHasEndedAsLongAsAServerNeedsToAnswer) {
+  gather(kMillisecond);
+  expect_end_after(250 * kMillisecond);
+}
+
+TEST_F(InQuestion, ANameKeepsATryForTheRequestTimeout) {
+  apart_ = true;
+  try_or_wait(0);
+  const bool a_is_first = link_.sent.at(0).find(key("a")) != std::string::npos;
+  grant_first_of_many();
+  push_break(a_is_first ? 1 : 2, a_is_first ? "a" : "b");
+  grant_first_of_many();
   expect_end_after(config_.request_timeout);
+}
+
+// Anybody may send them.
+TEST_F(InQuestion, AHoldIsAskedAboutAFewTimesAndThenOnceInAWhile) {
+  acquire(1);
+  grant();
+  scripts();
+  std::size_t asked = 0;
+  for (int i = 0; i < 1000; ++i) {  // a second's worth
+    push_break(1);
+    engine_.on_timer(now_);
+    const std::size_t sent = scripts();
+    asked += sent;
+    if (sent > 0) {
+      renewed(1);
+    }
+    now_ += kMillisecond;
+  }
+  EXPECT_GE(asked, 8U);
+  EXPECT_LE(asked, 8U + 10U);
+  push_break(1);
+  now_ += 100 * kMillisecond;
+  engine_.on_timer(now_);
+  EXPECT_EQ(scripts(), 1U);  // none is forgotten
 }
 
 TEST_F(InQuestion, ANameKeepsALongWaitToItsEnd) {
