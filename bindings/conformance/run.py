@@ -30,7 +30,7 @@ NUMBERS = {"fence", "in_doubt", "remaining", "count", "generation", "permits", "
 LACKS = {"c": set(), "command": set((
     "nul owner lease nowait abandon hold extend verify downgrade cancel fork ping id metrics log close fenced_write generation "
     "in_doubt reason AT_RISK RECOVERED UNKNOWN_HOLD CLOSED UNSUPPORTED_URL WOULD_DEADLOCK TOO_MANY_PENDING password max_hold "
-    "max_pending log_events change list.total set_limit.limit set_limit.available IN_USE.count acquire.permits permits=0 shared").split())}
+    "max_pending log_events change list.total set_limit.limit set_limit.available IN_USE.count acquire.permits TIMEOUT.remaining permits=0 shared").split())}
 LANGUAGE_LACKS = {"fork", "nowait"}
 COMMAND_STATUSES = {"UNAVAILABLE": "AUTH_FAILED NOT_PERMITTED WRONG_TYPE UNSUPPORTED_SERVER SERVER_ERROR LIMIT_DIFFERS".split()}
 

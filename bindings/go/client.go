@@ -241,6 +241,7 @@ func (c *Client) log(e *event) {
 		return
 	}
 	record := slog.NewRecord(time.UnixMilli(e[native.FieldTimeMs]), slogLevels[e[native.FieldLevel]], e.message(), 0)
+	record.AddAttrs(slog.String("client", c.id))
 	if c.dropped > 0 {
 		record.AddAttrs(slog.Int64("dropped", c.dropped))
 		c.dropped = 0

@@ -23,7 +23,10 @@ type Error struct {
 	Reason  Reason        // of ErrLost: why
 	Fence   int64         // of ErrStaleFence: the newest fence of the key
 	Count   int64         // of ErrInUse: how many are to go until the latch opens
-	cause   error         // of a wait that its context ended: context.Canceled or context.DeadlineExceeded
+	// Remaining is, of ErrBusy and ErrTimeout, what is left of the other holder's lease and lock-delay. Whoever renews the lease has
+	// the name for longer. 0: not known.
+	Remaining time.Duration
+	cause     error // of a wait that its context ended: context.Canceled or context.DeadlineExceeded
 }
 
 // Error returns the message and the status.
@@ -76,6 +79,9 @@ func (e *event) failure(ctx context.Context) error {
 		Reason:  Reason(e[native.FieldReason]),
 		Fence:   e[native.FieldFence],
 		Count:   e[native.FieldCount],
+	}
+	if err.Status == ErrBusy || err.Status == ErrTimeout {
+		err.Remaining = time.Duration(e[native.FieldRemainingMs]) * time.Millisecond
 	}
 	if deadline, ok := ctx.Deadline(); ok && err.Status == ErrTimeout && time.Until(deadline) <= 0 {
 		err.cause = context.DeadlineExceeded // the library ended the wait just before the context's own timer

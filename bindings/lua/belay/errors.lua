@@ -2,7 +2,8 @@
 --
 -- `status` is the name of a status, such as "TIMEOUT": `belay.status` has all, and `belay.about` says what each means. `details` is a
 -- table: `class` ("RETRY", "REFUSED", "MISUSE", "GONE"), and where there is one, `in_doubt`: for so many seconds the outcome may still
--- take effect; `reason`: why a hold was lost; `fence`, `count`: what the server has instead.
+-- take effect; `remaining`: of "BUSY" and "TIMEOUT", the seconds left of the other holder's lease and lock-delay (whoever renews the
+-- lease has the name for longer); `reason`: why a hold was lost; `fence`, `count`: what the server has instead.
 --
 -- A wrong type and an unknown option are mistakes of the program: these raise an error.
 local names = require "belay.names"

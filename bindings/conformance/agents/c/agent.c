@@ -237,6 +237,9 @@ static void print_failure(const belay_event* event, int32_t status) {
   if (belay_event_int(event, BELAY_FIELD_IN_DOUBT_MS) > 0) {
     print_field(event, "in_doubt", BELAY_FIELD_IN_DOUBT_MS);
   }
+  if (belay_event_int(event, BELAY_FIELD_REMAINING_MS) > 0) {
+    print_field(event, "remaining", BELAY_FIELD_REMAINING_MS);
+  }
   print_reason(event);
   if (status == BELAY_IN_USE) {
     print_field(event, "count", BELAY_FIELD_COUNT);

@@ -13,7 +13,7 @@ BELAY = os.environ.get("BELAY_BIN", "belay")
 CANNOT = ("nul,owner,lease,nowait,abandon,hold,extend,verify,downgrade,cancel,fork,ping,id,metrics,log,change,close,fenced_write,"
           "generation,in_doubt,reason,AT_RISK,RECOVERED,UNKNOWN_HOLD,CLOSED,UNSUPPORTED_URL,WOULD_DEADLOCK,TOO_MANY_PENDING,"
           "password,max_hold,max_pending,log_events,list.total,set_limit.limit,set_limit.available,IN_USE.count,"
-          "acquire.permits,permits=0,shared")
+          "acquire.permits,TIMEOUT.remaining,permits=0,shared")
 HOLDER = ["sh", "-c", 'echo "$BELAY_FENCES"; exec cat > /dev/null']
 LOST = 75
 SECONDS = 1000

@@ -488,6 +488,9 @@ func failure(err error) string {
 		if full.InDoubt > 0 {
 			r.number("in_doubt", full.InDoubt.Milliseconds())
 		}
+		if full.Remaining > 0 {
+			r.number("remaining", full.Remaining.Milliseconds())
+		}
 		if full.Reason != 0 {
 			r = append(r, "reason="+full.Reason.String())
 		}

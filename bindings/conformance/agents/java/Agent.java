@@ -403,7 +403,8 @@ final class Agent {
       return bad(failure.status() + " has no exception of its own, only " + e.getClass().getSimpleName());
     }
     String number = e instanceof InUseException inUse ? " count=" + inUse.count()
-        : e instanceof StaleFenceException stale ? " fence=" + stale.fence() : "";
+        : e instanceof StaleFenceException stale ? " fence=" + stale.fence()
+        : e instanceof BelayException other ? ifAny("remaining", other.remaining().toMillis()) : "";
     return failure.status() + hex("message", failure.getMessage()) + ifAny("in_doubt", failure.inDoubt().toMillis())
         + failure.reason().map(reason -> " reason=" + reason).orElse("") + number;
   }

@@ -49,6 +49,7 @@ end
 
 local function failure(_, message, status, details)
   return reply(status, { message = message and hex(message), in_doubt = ms(details.in_doubt), reason = details.reason,
+    remaining = ms(details.remaining),
     count = status == "IN_USE" and integer(details.count) or nil, fence = status == "STALE_FENCE" and details.fence or nil })
 end
 

@@ -24,6 +24,14 @@ public non-sealed class BelayException extends RuntimeException implements Failu
     return event.inDoubt();
   }
 
+  /**
+   * {@return what is left of the other holder's lease and lock-delay, of a {@link BusyException} or a {@link LockTimeoutException}; zero
+   * if it is not known} Whoever renews the lease has the name for longer.
+   */
+  public final Duration remaining() {
+    return event.remaining();
+  }
+
   @Override
   public final Optional<Reason> reason() {
     return event.reason();

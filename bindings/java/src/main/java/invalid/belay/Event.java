@@ -153,6 +153,10 @@ record Event(long[] numbers, String message, byte[] text, List<Member> members, 
     return new Listing(names, numbers[FIELD_TOTAL]);
   }
 
+  Duration remaining() {
+    return Duration.ofMillis(numbers[FIELD_REMAINING_MS]);
+  }
+
   Duration inDoubt() {
     return Duration.ofMillis(numbers[FIELD_IN_DOUBT_MS]);
   }
