@@ -44,6 +44,7 @@ expect "worker_pool" '12 of 12 jobs done' "$build/examples/example_worker_pool"
 expect "leader_election" 'leading under fence [0-9]' "$build/examples/example_leader_election" 1
 expect "read_write_lock" 'reading it again under fence [0-9]' "$build/examples/example_read_write_lock"
 expect "semaphore" 'working with 2 of 8 units' "$build/examples/example_semaphore" 1
+expect "shared_order" 'order:17 reserves 4 and 9 under fences [0-9]' "$build/examples/example_shared_order" order:17 1
 expect "latch" '3 of 3 have met' "$build/examples/example_latch"
 expect "observe" 'connected to' "$build/examples/example_observe"
 expect "observe" '^grants 1$' "$build/examples/example_observe"
