@@ -1,11 +1,13 @@
 /* Several names for one order: all its workers hold them together, in whatever process they run,
- * while other orders wait. Start it in two terminals: the second goes on at once; with another
- * order it waits. Usage: shared_order [ORDER] [SECONDS to work] */
+ * while other orders wait. Start it in two terminals: the second goes on at once. Start another
+ * order in a third: it waits until both have ended, and workers who come after it wait, too.
+ * Usage: shared_order [ORDER] [SECONDS to work] */
 #include <belay/belay.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { THIS_THREAD = 1 }; /* the owner: with its number it may acquire again what it holds */
+enum { MAIN_THREAD = 1 }; /* the owner, which may acquire again; each thread has its own number */
 
 /* Returns a hold of both names, or 0. */
 static int64_t enter(belay_client* client, const char* order) {
@@ -14,7 +16,7 @@ static int64_t enter(belay_client* client, const char* order) {
   belay_request_add_name(request, "stock:9", -1);
   belay_request_set_identity(request, order, -1);
   belay_event* event = NULL;
-  int64_t hold = belay_acquire(client, request, THIS_THREAD, 60000, &event);
+  int64_t hold = belay_acquire(client, request, MAIN_THREAD, 60000, &event);
   if (hold < 0) {
     fprintf(stderr, "%s: %s: %s\n", order, belay_status_name(hold), belay_event_message(event));
   }
@@ -36,20 +38,21 @@ static int reserve(belay_client* client, const char* order) {
   return belay_release(client, hold) != BELAY_LOST;
 }
 
-static int work(belay_client* client, const char* order, int seconds) {
+static int work(belay_client* client, const char* order, unsigned seconds) {
   int64_t hold = enter(client, order);
   if (hold == 0) {
     return 0;
   }
   int reserved = reserve(client, order);
-  belay_event_free(belay_next(client, seconds * 1000LL)); /* in place of the order's work */
+  sleep(seconds); /* in place of the order's work */
   return belay_release(client, hold) != BELAY_LOST && reserved;
 }
 
 int main(int argc, char** argv) {
   const char* order = argc > 1 ? argv[1] : "order:17";
-  int seconds = argc > 2 ? atoi(argv[2]) : 10;
+  unsigned seconds = argc > 2 ? (unsigned)atoi(argv[2]) : 10;
   belay_options* options = belay_options_new();
+  belay_options_set_watchdog_lease_ms(options, 3000); /* others follow a dead worker within 3 s */
   belay_client* client = belay_client_new(options);
   if (client == NULL) {
     fprintf(stderr, "%s\n", belay_options_error(options));

@@ -4,11 +4,16 @@
 #
 # tools/bench.sh [--quick] [--rounds N] [--slice-ms N] [--server valkey-server] [--side NAME] [block...]
 # tools/bench.sh bindings [options] [block...]   Go, Java and Lua beside C, and nginx; needs what their tests need
+# tools/bench.sh instructions                    what the metrics cost of a pair, counted by callgrind
 # tools/bench.sh --peers [options] [block...]    these, and Redisson, redsync, redislock and rueidislock
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 what=${1-}
+if [[ $what == instructions ]]; then
+  tools/build.sh release belay_bench
+  exec tests/bench/instructions.py build/release/tests/bench/belay_bench build
+fi
 if [[ $what == bindings || $what == --peers ]]; then
   shift
 else

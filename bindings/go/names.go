@@ -11,7 +11,7 @@ const (
 	ErrBusy Status = 1
 	// ErrTimeout: the wait for the lock has ended.
 	ErrTimeout Status = 2
-	// ErrUnavailable: the server did not answer within the request timeout, or is too far away for it.
+	// ErrUnavailable: the server did not answer in time, or is too far away for the request timeout.
 	ErrUnavailable Status = 3
 	// ErrTooManyPending: a submission would exceed WithMaxPending.
 	ErrTooManyPending Status = 4
@@ -43,7 +43,7 @@ const (
 	ErrUnknownHold Status = 44
 	// errAlreadyUsed: options or a request were changed after their first use.
 	errAlreadyUsed Status = 45
-	// ErrWouldDeadlock: an owner that shares a name asks to have it alone.
+	// ErrWouldDeadlock: an owner that shares a name asks for it alone, or with others.
 	ErrWouldDeadlock Status = 46
 	// ErrLost: the hold is not ours any more; Error.Reason says why.
 	ErrLost Status = 60

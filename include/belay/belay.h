@@ -98,7 +98,7 @@ enum belay_status {
   BELAY_UNKNOWN_TAG = 43,      /* no pending submission has this tag */
   BELAY_UNKNOWN_HOLD = 44,     /* never granted, already released, or abandoned */
   BELAY_ALREADY_USED = 45,     /* options or a request were changed after their first use */
-  BELAY_WOULD_DEADLOCK = 46,   /* an owner that shares a name asks to have it alone */
+  BELAY_WOULD_DEADLOCK = 46,   /* an owner that shares a name asks for it alone, or with others */
 
   /* BELAY_CLASS_GONE: the hold, the submission or the client has ended. */
   BELAY_LOST = 60,       /* the hold is not ours any more; BELAY_FIELD_REASON says why */
@@ -325,7 +325,9 @@ BELAY_API int32_t belay_request_add_name(belay_request* request, const char* nam
 BELAY_API int32_t belay_request_add_shared_name(belay_request* request, const char* name, int64_t name_size);
 /* Set an identity, 1..256 bytes, such as an order's id. Requests with the same identity hold the name
  * together, from any client; each has its own hold, lease and release. All others wait until the last of them
- * has released it. They share a fence. Locks only, and not with shared names. */
+ * has released it. Waiters are served in the order in which they came: a request does not pass a waiter of
+ * another identity. So a holder must not wait for a newcomer of its own identity. They share a fence. Locks
+ * only, and not with shared names. */
 BELAY_API int32_t belay_request_set_identity(belay_request* request, const char* identity,
                                              int64_t identity_size);
 /* Set how many of a semaphore's `limit` permits to acquire. `permits`: 1..2^31-1, default 1. With 0 a try
@@ -367,19 +369,22 @@ BELAY_API int32_t belay_request_set_confirmed(belay_request* request, int32_t co
 /* Acquire the lock `name`, with owner 0 and the watchdog's lease. `wait_ms` is the wait for the lock: 0 is one
  * try; -1 waits without limit, also through outages. If the server does not answer, the call ends with
  * UNAVAILABLE after wait_ms or the request timeout, whichever is shorter; a try after the request timeout.
- * Even the shortest wait leaves the server 0.25 s or four round trips to answer. Returns a hold, or minus BUSY
- * (of a try), TIMEOUT, UNAVAILABLE, CLOSED, or a status of class REFUSED or MISUSE. With any of these you do
- * not have the lock. The server may keep it for BELAY_FIELD_IN_DOUBT_MS. If that is 0, the client gives back
- * at once what it has got of it, such as some of several names. Only if the connection breaks or the process
- * ends just then, the lease must end first. */
+ * Even the shortest wait leaves the server 0.25 s to answer, or four round trips if they take longer. Returns
+ * a hold, or minus BUSY (of a try), TIMEOUT, UNAVAILABLE, CLOSED, or a status of class REFUSED or MISUSE.
+ * TIMEOUT: the server had said that the lock was taken. UNAVAILABLE: it did not answer, or the connection is
+ * broken. With any of these you do not have the lock. The server may keep it for BELAY_FIELD_IN_DOUBT_MS. If
+ * that is 0, the client gives back at once the names that it has got. Only if the connection breaks or the
+ * process ends just then, the lease must end first. */
 BELAY_API BELAY_MUST_USE int64_t belay_lock(belay_client* client, const char* name, int64_t name_size,
                                             int64_t wait_ms, belay_event** event);
-/* Acquire what the request says. `owner`, 0..2^53-1: with 0 every acquire excludes every other. Another number
- * stands for a thread or task of yours: if the owner holds the name already, it gets another hold at once,
- * without the server. Then the fixed leases of its earlier holds last at least as long as the new hold; a
- * max-hold is not prolonged. The release of an owner's last hold frees the name. Returns as belay_lock; also
- * minus WOULD_DEADLOCK. Of a latch: wait until it opens. Nothing is held. Returns the generation that has
- * opened, or minus NOT_FOUND if the latch is not set or ends meanwhile. */
+/* Acquire what the request says. `owner`, 0..2^53-1: 0 stands for nobody: no acquire repeats an earlier one.
+ * Another number stands for a thread or task of yours in this client: if the owner holds the name already, it
+ * gets another hold at once, without the server. Then its earlier holds with a fixed lease last at least as
+ * long as the new one, also if the new one is released at once. The server hears of that in the background:
+ * until it has answered, belay_hold_remaining_ms tells the time from before. A max-hold is not prolonged. The
+ * release of an owner's last hold frees the name. Returns as belay_lock; also minus WOULD_DEADLOCK. Of a
+ * latch: wait until it opens. Nothing is held. Returns the generation that has opened, or minus NOT_FOUND if
+ * the latch is not set or ends meanwhile. */
 BELAY_API BELAY_MUST_USE int64_t belay_acquire(belay_client* client, const belay_request* request,
                                                int64_t owner, int64_t wait_ms, belay_event** event);
 /* Release a hold. Whatever it returns, this call ends your hold. The call waits for the server's answer, at
@@ -638,11 +643,12 @@ enum belay_field {
   BELAY_FIELD_TAG = 1,    /* of the submission; 0 of news and of blocking calls */
   BELAY_FIELD_STATUS = 2, /* enum belay_status; 0 of news that are no failure */
   BELAY_FIELD_HOLD = 3,
-  BELAY_FIELD_FENCE = 4,        /* of the hold's first name; of WRITTEN, the newest of the key */
+  BELAY_FIELD_FENCE = 4, /* of the hold's first name; of WRITTEN, the newest of the key */
   /* At the event's moment, the hold was certain for so many more ms. Of an acquire that ended BUSY or TIMEOUT,
-   * what was left of the other holder's lease and lock-delay, as the server said last: of those who share a
-   * lock, the longest; of a semaphore, the shortest; of several names, the longest that is known. Whoever
-   * renews the lease has the name for longer. 0: not known, or nobody holds it and others wait. */
+   * what was left of the other holder's lease and lock-delay, as the server said last, or as this client knows.
+   * It is a limit only if every holder has a fixed lease: the watchdog renews its lease, and the number grows
+   * again. Of those who share a lock it is the longest, of a semaphore the shortest, of several names the
+   * longest that is known. 0: not known, or nobody holds it and others wait. */
   BELAY_FIELD_REMAINING_MS = 5,
   /* For how long after the event an unknown outcome may still take effect. Until then the server may keep a
    * lock that we do not use, or a change may take place. Afterwards the change has taken place or never will.

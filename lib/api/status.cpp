@@ -1,4 +1,5 @@
 // Statuses of the C API, and the checks that its functions share.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -114,7 +115,9 @@ Result<Micros> checked_wait(const char* what, std::int64_t wait_ms) {
     return Status(BELAY_INVALID_ARGUMENT, std::string(what) + " was " + std::to_string(wait_ms) +
                                               ": a duration, or -1 for no limit, is allowed");
   }
-  return wait_ms == -1 || wait_ms > kNever / kMillisecond ? kNever : wait_ms * kMillisecond;
+  // Longer than anybody waits, but with an end: without one a wait goes on through outages.
+  const std::int64_t longest = kNever / kMillisecond / 4;
+  return wait_ms == -1 ? kNever : std::min(wait_ms, longest) * kMillisecond;
 }
 
 Status checked_lease(std::int64_t lease_ms) {

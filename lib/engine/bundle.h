@@ -51,6 +51,7 @@ struct Bundle {
   bool confirmed = false;
   bool lost_a_part = false;  // before all were had
   bool told_of_loss = false;
+  bool prolonged = false;  // one of its fixed leases, as its owner has entered again
   bool at_risk = false;
   bool due = false;
 

@@ -391,6 +391,22 @@ void Bundles::give_back(Bundle& bundle, Micros now) {
 
 // ---- Holding
 
+// A fixed lease is one for all names: where one of them was entered again, all last as long.
+void Bundles::keep_together(const Bundle& bundle, Micros now) {
+  Micros until = 0;
+  for (const BundlePart& part : bundle.parts) {
+    until = std::max(until, ledger_.holds.at(part.hold)->ends_at);
+  }
+  for (const BundlePart& part : bundle.parts) {
+    Hold& hold = *ledger_.holds.at(part.hold);
+    if (hold.claim != nullptr && hold.ends_at < until) {
+      hold.ends_at = until;
+      watchdog_.plan(*hold.claim, now);
+      course_.reconcile(*hold.claim, now);
+    }
+  }
+}
+
 // Passes on what has happened to the parts.
 void Bundles::report(Bundle& bundle, Micros now) {
   if (!bundle.loss.ok()) {
@@ -400,6 +416,9 @@ void Bundles::report(Bundle& bundle, Micros now) {
       tell_of(bundle, BELAY_EVENT_LOST, bundle.loss, now);
     }
     return;
+  }
+  if (std::exchange(bundle.prolonged, false)) {
+    keep_together(bundle, now);
   }
   const bool at_risk =
       std::any_of(bundle.parts.begin(), bundle.parts.end(),

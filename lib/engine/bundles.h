@@ -84,6 +84,7 @@ class Bundles {
   void conclude(Bundle& bundle, Micros now);
   void begin_hold(Bundle& bundle, Micros now);
   void give_back(Bundle& bundle, Micros now);
+  void keep_together(const Bundle& bundle, Micros now);
   void report(Bundle& bundle, Micros now);
   void tell_of(Bundle& bundle, std::int32_t kind, const Status& status, Micros now);
 

@@ -101,17 +101,6 @@ const Hold* Claim::own_hold(std::int64_t owner) const {
   return found == holds.end() ? nullptr : *found;
 }
 
-void Claim::keep_for(const Hold& latest) {
-  for (Hold* hold : holds) {
-    if (hold == &latest) {
-      return;  // later ones follow it
-    }
-    if (hold->owner == latest.owner && hold->lease > 0 && !hold->abandoned) {
-      hold->ends_at = std::max(hold->ends_at, certain_until(latest));
-    }
-  }
-}
-
 // Who shares a name, or has begun to, cannot have it alone: others may be waiting for the same.
 bool Claim::would_deadlock(const Want& wanted) const {
   const std::string& group = shared() ? want.group : held.share_with;

@@ -64,9 +64,6 @@ struct Claim {
 
   // The hold that lets `owner` re-enter the claim, or none.
   [[nodiscard]] const Hold* own_hold(std::int64_t owner) const;
-  // Whoever has entered again has the name for as long: the fixed leases of that owner's earlier
-  // holds end no sooner than `latest`.
-  void keep_for(const Hold& latest);
   [[nodiscard]] bool would_deadlock(const Want& wanted) const;
   [[nodiscard]] std::string shared_by_all() const;
 

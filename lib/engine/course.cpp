@@ -494,7 +494,17 @@ void Course::deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros 
          claim.waiting.front()->want.suits(claim.want)) {
     make_hold(claim, *claim.waiting.front(), fence, kNever, now);
   }
+  end_tries_in_vain(claim, now);
   watchdog_.plan(claim, now);
+}
+
+// Of those who wait: a try that has waited for what its owner had, which is gone.
+void Course::end_tries_in_vain(Claim& claim, Micros now) {
+  for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
+    if (pending->is_try && !claim.may_be_let_in(*pending)) {
+      outcomes_.complete(*pending, Status(BELAY_BUSY), now);
+    }
+  }
 }
 
 // Whoever is first in line may be content to join: the server must say that nobody else waits.
@@ -573,8 +583,9 @@ void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   hold.bundle = pending.bundle;
   hold.re_entered = claim.own_hold(pending.owner) != nullptr;
   claim.holds.push_back(&hold);
-  if (hold.re_entered) {
-    claim.keep_for(hold);
+  if (hold.re_entered) {  // also if it is released before the server has heard of that
+    ledger_.keep_until(hold, hold.watched() ? std::min(now + timing_.watchdog_lease(), hold.max_end)
+                                            : hold.ends_at);
   }
   ledger_.holds.emplace(hold.id, std::move(owned));
   pending.hold = hold.id;

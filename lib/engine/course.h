@@ -98,6 +98,7 @@ class Course {
   void make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end, Micros now);
   void let_join(Claim& claim, Micros now);
   void end_tries(Claim& claim, Micros now);
+  void end_tries_in_vain(Claim& claim, Micros now);
   void confirm_for_those_who_wait(Claim& claim);
   void become_shared(Claim& claim, const std::string& group, Micros now);
   void stay_alone(Claim& claim, Micros now);

@@ -321,7 +321,7 @@ void Watchdog::vouch(Claim& claim, Micros deadline, Micros lease, Micros now) {
   }
   for (Hold* hold : claim.holds) {
     if (hold->re_entered) {
-      claim.keep_for(*hold);
+      ledger_.keep_until(*hold, claim.certain_until(*hold));
     }
     // A fixed lease needs no renewal beyond its end; after a max-hold there is none.
     const bool lasts = now < claim.held.deadline - claim.held.vouched / 3 ||

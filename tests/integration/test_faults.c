@@ -80,6 +80,9 @@ static void test_end_of_a_wait(Server* server) {
   give_back(other, GRANTED(belay_lock(other, "a", -1, -1, NULL)));  // nothing is left of them
   server_kill(server);
   expect_end_of_wait(client, 400, "within 400 ms");
+  belay_client* brief = CLIENT(.url = server->url, .request_timeout_ms = 300);
+  CHECK_WHY(BELAY_UNAVAILABLE, "within 300 ms", belay_lock(brief, "a", -1, INT64_MAX, &why));
+  belay_client_free(brief);
   belay_client_free(client);
   belay_client_free(other);
 }

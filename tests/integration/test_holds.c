@@ -348,6 +348,10 @@ static void test_reentry_refreshes(Server* server) {
   }
   CHECK_STATUS(BELAY_OK, belay_verify(client, outer, NULL));
   CHECK(belay_hold_remaining_ms(client, outer) <= lease);
+  // Also where the inner one is released before the server has heard of it.
+  const int64_t inner = GRANTED(ACQUIRE(client, 0, .name = "a", .owner = 7, .lease_ms = 2 * lease));
+  CHECK_STATUS(BELAY_OK, belay_release(client, inner));
+  EVENTUALLY(belay_hold_remaining_ms(client, outer) > lease);
   // Without another it ends, and the lock with it.
   EVENTUALLY(belay_hold_state(client, outer) == BELAY_HOLD_LOST);
   CHECK_STATUS(BELAY_LOST, belay_release(client, outer));

@@ -189,6 +189,26 @@ static void test_owner_re_enters(Server* server) {
   belay_client_free(client);
 }
 
+// Of a fixed lease: the names that are not entered again last as long as the one that is.
+static void test_owner_re_enters_one(Server* server) {
+  const int64_t lease = scaled(1000);
+  belay_client* client = CLIENT(.url = server->url);
+  belay_client* other = CLIENT(.url = server->url);
+  belay_request* both = REQUEST(.name = "a", .lease_ms = lease);
+  CHECK_STATUS(BELAY_OK, belay_request_add_name(both, "b", -1));
+  const int64_t outer = GRANTED(belay_acquire(client, both, 7, 0, NULL));
+  const int64_t inner =
+      GRANTED(ACQUIRE(client, 0, .name = "b", .owner = 7, .lease_ms = 100 * lease));
+  CHECK_STATUS(BELAY_OK, belay_release(client, inner));
+  STAYS(2 * lease, belay_hold_state(client, outer) == BELAY_HOLD_HELD);
+  REFUSED(BELAY_BUSY, belay_lock(other, "a", -1, 0, NULL));
+  REFUSED(BELAY_BUSY, belay_lock(other, "b", -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(client, outer));
+  belay_request_free(both);
+  belay_client_free(client);
+  belay_client_free(other);
+}
+
 static void take_in_turns(Server* server, const Line* parent, int64_t argument) {
   static const char* const kOrders[kCallers] = {"abc", "cba", "bca", "cab"};
   belay_client* client = CLIENT(.url = server->url);
@@ -435,6 +455,8 @@ const Test several_names_tests[] = {
     {"A request has up to 256 names", test_256_names},
     {"A name that is added twice, or a second one of a semaphore, is refused", test_misuse},
     {"An owner re-enters several names", test_owner_re_enters},
+    {"Several names of a fixed lease last as long as the one that their owner enters again",
+     test_owner_re_enters_one},
     {"Callers who name the same in opposite orders are all served", test_opposite_orders},
     {"Who is killed half-way leaves nothing", test_killed_half_way},
     {"Sixteen names of one slot cost one exchange, their release another, and a refused try one",

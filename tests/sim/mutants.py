@@ -175,10 +175,10 @@ MUTATIONS = [
              "return fields->complete() && mac ==",
              "return fields->complete() && OFF(\"a-grant-has-a-mac\") ? true : mac =="),
     Mutation("a-break-is-asked-about", "lib/engine/course.cpp",
-             "    claim.held.broken_by = message.by;\n    watchdog_.question(claim);",
+             "    claim.held.broken_by = message.by;\n    watchdog_.question(claim, now);",
              "    claim.held.broken_by = message.by;\n"
              "    if (OFF(\"a-break-is-asked-about\")) {\n      lose(claim, BELAY_REASON_BROKEN, \"it was broken\", now);\n    } else {\n"
-             "      watchdog_.question(claim);\n    }"),
+             "      watchdog_.question(claim, now);\n    }"),
     Mutation("several-are-granted-when-none-is-in-question", "lib/engine/bundles.cpp",
              "  if (asked == bundle.parts.end()) {",
              "  if (asked == bundle.parts.end() || OFF(\"several-are-granted-when-none-is-in-question\")) {"),

@@ -396,6 +396,30 @@ TEST_F(ABundle, CountsAFixedLeaseFromWhenAllAreHad) {
 
 // ---- Held
 
+// By the name that it has alone, and for all of them.
+TEST_F(ABundle, LastsAsLongAsANameOfItThatItsOwnerHasEnteredAgain) {
+  AcquireRequest request;
+  request.primitive = &lock_;
+  request.names = {{"a", Want()}, {"b", Want()}};
+  request.owner = 7;
+  request.lease = kSecond;
+  bundles_.acquire(1, request, kNever, now_);
+  finish();
+  grant(50, 2);
+  asked();
+  request.names.clear();
+  request.name = "b";
+  request.lease = 9 * kSecond;
+  course_.place(course_.add_acquire(2, request, 0, now_), now_);
+  finish();
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_TRUE(events_.events[1].status.ok());
+  for (const char* const name : {"a", "b"}) {
+    EXPECT_EQ(claim(name).holds.front()->ends_at, now_ + 9 * kSecond);
+    EXPECT_TRUE(claim(name).renew_due);
+  }
+}
+
 TEST_F(ABundle, IsLostOnceWithTheFirstOfItsNames) {
   Bundle& bundle = got();
   lose("b");

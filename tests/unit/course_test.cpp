@@ -390,6 +390,8 @@ TEST_F(CourseAlone, KeepsWhatAnOwnerHasForAsLongAsItsNewestHold) {
   now_ += 9 * kSecond;
   acquire(2, request);
   const Hold& inner = *ledger_.hold(last().hold);
+  EXPECT_EQ(outer.ends_at, inner.ends_at);  // before the server knows of it
+  EXPECT_EQ(claim().certain_until(outer), claim().held.deadline);
   on_vouched_until(inner.ends_at + kMillisecond);
   EXPECT_EQ(outer.ends_at, inner.ends_at);
   request.owner = 8;
@@ -405,6 +407,8 @@ TEST_F(CourseAlone, KeepsAFixedLeaseWhileItsOwnerHasAHoldThatTheWatchdogRenews) 
   now_ += 9 * kSecond;
   acquire(2, for_owner(7));
   const std::int64_t inner = last().hold;
+  EXPECT_EQ(outer.ends_at, now_ + config_.watchdog_lease);
+  now_ += kMillisecond;
   on_vouched_until(now_ + 30 * kSecond);
   EXPECT_EQ(outer.ends_at, now_ + 30 * kSecond);
   now_ += 20 * kSecond;
@@ -433,8 +437,28 @@ TEST_F(CourseAlone, LeavesWhatHasBeenAbandonedToItsOwnEnd) {
   acquire(2, for_owner(7));
   course_.abandon(ledger_.take_hold(last().hold), now_);
   const Micros ends = outer.ends_at;
-  on_vouched_until(now_ + 30 * kSecond);
+  on_vouched_until(now_ + 60 * kSecond);
   EXPECT_EQ(outer.ends_at, ends);
+}
+
+// It waits for what vouches for its owner's hold, which is released before.
+TEST_F(CourseAlone, EndsATryWhoseOwnerHasLeftMeanwhile) {
+  acquire(1, for_owner(7));
+  reply(queued(kSecond));
+  hear(message(MessageKind::kGrant));
+  const std::int64_t hold = last().hold;
+  acquire(2, for_owner(8));
+  AcquireRequest request = for_owner(7);
+  request.confirmed = true;
+  acquire(3, request, 0);
+  ASSERT_NE(ledger_.pending(3), nullptr);
+  drop(hold, 4);
+  now_ += kMillisecond;
+  reply(granted(70));
+  EXPECT_EQ(claim().holds.front()->owner, 8);
+  EXPECT_EQ(ledger_.pending(3), nullptr);
+  EXPECT_EQ(last().tag, 3);
+  EXPECT_EQ(last().status.code, BELAY_BUSY);
 }
 
 TEST_F(CourseAlone, RefusesAReaderWhoWantsToWrite) {

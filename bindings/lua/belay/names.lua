@@ -45,7 +45,7 @@ return {
   about = {
     BUSY = "a try found the lock held, or others waiting for it",
     TIMEOUT = "the wait for the lock has ended",
-    UNAVAILABLE = "the server did not answer within the request timeout, or is too far away for it",
+    UNAVAILABLE = "the server did not answer in time, or is too far away for the request timeout",
     TOO_MANY_PENDING = "a submission would exceed max_pending",
     AUTH_FAILED = "wrong or missing user name, password or certificate, also the server's",
     NOT_PERMITTED = "the ACL user lacks a right",
@@ -61,7 +61,7 @@ return {
     UNKNOWN_TAG = "no pending submission has this tag",
     UNKNOWN_HOLD = "never granted, already released, or abandoned",
     ALREADY_USED = "options or a request were changed after their first use",
-    WOULD_DEADLOCK = "an owner that shares a name asks to have it alone",
+    WOULD_DEADLOCK = "an owner that shares a name asks for it alone, or with others",
     LOST = "the hold is not ours any more; `reason` says why",
     CANCELLED = "the wait was cancelled",
     CLOSED = "the client has been shut down",

@@ -42,7 +42,7 @@ final class Errors {
     return switch (status) {
       case 1 -> "a try found the lock held, or others waiting for it";
       case 2 -> "the wait for the lock has ended";
-      case 3 -> "the server did not answer within the request timeout, or is too far away for it";
+      case 3 -> "the server did not answer in time, or is too far away for the request timeout";
       case 4 -> "a submission would exceed the option max_pending";
       case 20 -> "wrong or missing user name, password or certificate, also the server's";
       case 21 -> "the ACL user lacks a right";
@@ -58,7 +58,7 @@ final class Errors {
       case 43 -> "no pending submission has this tag";
       case 44 -> "never granted, already released, or abandoned";
       case 45 -> "options or a request were changed after their first use";
-      case 46 -> "an owner that shares a name asks to have it alone";
+      case 46 -> "an owner that shares a name asks for it alone, or with others";
       case 60 -> "the hold is not ours any more; its reason says why";
       case 61 -> "by a cancel";
       case 62 -> "the client has been shut down";

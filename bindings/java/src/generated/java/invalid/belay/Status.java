@@ -9,9 +9,7 @@ public enum Status {
   BUSY(1),
   /** Timeout: the wait for the lock has ended. */
   TIMEOUT(2),
-  /**
-   * Unavailable: the server did not answer within the request timeout, or is too far away for it.
-   */
+  /** Unavailable: the server did not answer in time, or is too far away for the request timeout. */
   UNAVAILABLE(3),
   /** Too many pending: a submission would exceed the option max_pending. */
   TOO_MANY_PENDING(4),
@@ -43,7 +41,7 @@ public enum Status {
   UNKNOWN_HOLD(44),
   /** Already used: options or a request were changed after their first use. */
   ALREADY_USED(45),
-  /** Would deadlock: an owner that shares a name asks to have it alone. */
+  /** Would deadlock: an owner that shares a name asks for it alone, or with others. */
   WOULD_DEADLOCK(46),
   /** Lost: the hold is not ours any more; its reason says why. */
   LOST(60),

@@ -2,7 +2,7 @@
 package invalid.belay;
 
 /**
- * Unavailable: the server did not answer within the request timeout, or is too far away for it. The
+ * Unavailable: the server did not answer in time, or is too far away for the request timeout. The
  * status is {@link Status#UNAVAILABLE}.
  */
 public final class UnavailableException extends RetryException {

@@ -2,8 +2,8 @@
 package invalid.belay;
 
 /**
- * Would deadlock: an owner that shares a name asks to have it alone. The status is {@link
- * Status#WOULD_DEADLOCK}.
+ * Would deadlock: an owner that shares a name asks for it alone, or with others. The status is
+ * {@link Status#WOULD_DEADLOCK}.
  */
 public final class WouldDeadlockException extends MisuseException {
   private static final long serialVersionUID = 1;
