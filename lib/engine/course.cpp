@@ -59,7 +59,7 @@ void Course::place(Pending& pending, Micros now) {
   const Hold* const own = claim.own_hold(pending.owner);
   const bool vouched = claim.held.confirmed || !pending.confirmed;
   if (own != nullptr && vouched && (!claim.held.in_question || ledger_.told_of(*own))) {
-    re_enter(claim, pending, own->fence, now);
+    re_enter(claim, pending, *own, now);
   } else if (claim.waiting.empty() && claim.may_join(pending, now)) {
     make_hold(claim, pending, claim.held.fence, kNever, now);
     watchdog_.plan(claim, now);
@@ -73,8 +73,9 @@ void Course::place(Pending& pending, Micros now) {
   reconcile(claim, now);
 }
 
-// By an owner who has the claim, under the fence of its other holds.
-void Course::re_enter(Claim& claim, Pending& pending, std::int64_t fence, Micros now) {
+// By an owner who has the claim, under the fence of its other holds; of a claim that is shared, of
+// those who share it: others of them may have had a newer one.
+void Course::re_enter(Claim& claim, Pending& pending, const Hold& own, Micros now) {
   if (claim.would_deadlock(pending.want)) {
     outcomes_.complete(
         pending,
@@ -84,6 +85,7 @@ void Course::re_enter(Claim& claim, Pending& pending, std::int64_t fence, Micros
         now);
     return;
   }
+  const std::int64_t fence = claim.shared() ? std::max(own.fence, claim.held.fence) : own.fence;
   make_hold(claim, pending, fence, kNever, now);
   watchdog_.plan(claim, now);
 }
@@ -464,7 +466,7 @@ void Course::end_question(Claim& claim, Micros now) {
   }
   for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
     if (const Hold* const own = claim.own_hold(pending->owner); own != nullptr) {
-      re_enter(claim, *pending, own->fence, now);
+      re_enter(claim, *pending, *own, now);
     }
   }
 }

@@ -83,7 +83,7 @@ class Course {
   void close(Claim& claim, Micros now);
 
  private:
-  void re_enter(Claim& claim, Pending& pending, std::int64_t fence, Micros now);
+  void re_enter(Claim& claim, Pending& pending, const Hold& own, Micros now);
   void start(Claim& claim, Micros now);
   bool is_near(Claim& claim, Micros lease, Micros now);
   void refuse(Claim& claim, const Status& status, Micros now);

@@ -18,8 +18,8 @@ enum class Remedy : std::uint8_t {
 };
 
 struct ServerError {
-  Remedy remedy;
-  std::int32_t status;  // what to tell where it does not pass
+  Remedy remedy = Remedy::kGiveUp;
+  std::int32_t status = 0;  // what to tell where it does not pass
   // The script had begun: it may have written something before.
   bool halfway = false;
 };

@@ -441,6 +441,25 @@ TEST_F(CourseAlone, LeavesWhatHasBeenAbandonedToItsOwnEnd) {
   EXPECT_EQ(outer.ends_at, ends);
 }
 
+// As those who join it have, where a writer was lost.
+TEST_F(CourseAlone, LetsAReaderReEnterUnderTheFenceOfItsReaders) {
+  AcquireRequest request = for_owner(7);
+  request.max_hold = kSecond;
+  const Hold& writes = got(1, request);
+  const std::int64_t fence = writes.fence;
+  acquire(2, for_owner(7, "r"));
+  EXPECT_EQ(last().fence, fence);
+  now_ = writes.max_end;
+  on_vouched_until(now_ + 60 * kSecond);
+  course_.on_due(claim(), now_);
+  EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
+  course_.on_verdict({Verdict::Kind::kOurs, &claim(), now_ + 60 * kSecond, kSecond, "r", 0, ""},
+                     now_);
+  acquire(3, for_owner(7, "r"));
+  EXPECT_EQ(last().fence, claim().held.fence);
+  EXPECT_GT(last().fence, fence);
+}
+
 // It waits for what vouches for its owner's hold, which is released before.
 TEST_F(CourseAlone, EndsATryWhoseOwnerHasLeftMeanwhile) {
   acquire(1, for_owner(7));
