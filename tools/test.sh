@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # Groups run one after the other, the suites of a group side by side: those of the gate that share a group wait more than they compute.
 gate=(unit script sim abi lint 'integration cli' 'hostile sql docs' go java lua conformance)
-others=(valkey tls oldest newest host lifetime chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
+others=(valkey tls oldest newest host lifetime luas chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
 declare -A shows=(
   [unit]='single parts, in fake time and over a fake link'
   [script]='every verb, reply and message, on four servers'
@@ -21,7 +21,7 @@ declare -A shows=(
   [docs]='the programs and shell lines of README and docs'
   [go]='the Go binding'
   [java]='the Java binding'
-  [lua]='the Lua binding'
+  [lua]='the Lua binding, on Lua 5.4 and LuaJIT'
   [conformance]='one meaning in C, Go, Java, Lua and the command'
   [valkey]='integration, hostile and cli, on Valkey'
   [tls]='cuts, restarts and kills, over TLS'
@@ -29,6 +29,7 @@ declare -A shows=(
   [newest]='script and integration, on the newest Redis and Valkey'
   [host]='programs that are careless with descriptors, forks, stacks and clocks'
   [lifetime]='no leak of descriptors, threads or memory'
+  [luas]='the Lua binding, on Lua 5.3 and 5.1'
   [chaos]='histories of real processes under real faults'
   [mutants]='the simulation notices each rule that is switched off'
   [schedules]='100 000 schedules'
@@ -81,7 +82,9 @@ start() { # SUITE; prints its log
   case $1 in
     lint | tidy) one_test tools/lint.sh "$1" ;;
     # What users of the bindings have: a library that is installed, and nothing of the build.
-    go | java | lua | conformance) "bindings/$1/test.sh" build/prefix ;;
+    go | java | conformance) "bindings/$1/test.sh" build/prefix ;;
+    lua) bindings/lua/test.sh build/prefix lua5.4 luajit ;;
+    luas) bindings/lua/test.sh build/prefix lua5.3 lua5.1 ;;
     asan | tsan) run_sanitized "$1" ;;
     fuzz) one_test tools/fuzz.sh 20 ;;
     valgrind) one_test run_valgrind ;;
@@ -151,7 +154,7 @@ build() {
   if ((${#needed[@]} == 0)); then return; fi
   if [[ " ${needed[*]} " == *' all '* ]]; then needed=(all); fi
   tools/build.sh release "${needed[@]}" &&
-    { [[ " ${suites[*]} " != *\ @(go|java|lua|conformance)\ * ]] || cmake --install build/release --prefix build/prefix >build/suites/prefix.log; }
+    { [[ " ${suites[*]} " != *\ @(go|java|lua|luas|conformance)\ * ]] || cmake --install build/release --prefix build/prefix >build/suites/prefix.log; }
 }
 
 groups=("$@")

@@ -40,6 +40,10 @@ return {
   about = names.about,
   --- The names of all options of `connect`, and a few words on each.
   options = options.about,
+  --- Whether fence `a` was granted after fence `b`: `<` would compare their digits letter by letter.
+  newer = function(a, b)
+    return tonumber(options.expect(a, "fence", "the first fence")) > tonumber(options.expect(b, "fence", "the second fence"))
+  end,
   --- The version of the library.
   version = native.belay_version(),
 }
