@@ -1,4 +1,5 @@
 import invalid.belay.Belay;
+import invalid.belay.BelayException;
 import invalid.belay.DistributedLatch;
 import invalid.belay.DistributedLock;
 import invalid.belay.DistributedSemaphore;
