@@ -1,5 +1,11 @@
 %module belay_raw
 
+%begin %{
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
+%}
+
 /* Sized bytes, numbers without loss, fences as decimal strings, events as tables: ../lua/native/values.h. */
 %{
 #include "values.h"
@@ -57,6 +63,7 @@ static int request(lua_State* L) {
 %rename(belay_metrics) belay_client_metrics;
 %native(failure) int failure(lua_State* L);
 %native(request) int request(lua_State* L);
+%native(keep_grants) int keep_grants(lua_State* L);
 
 /* Descriptors that a runtime may wait for: ../lua/native/wakeup.h. */
 %{

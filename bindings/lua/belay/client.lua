@@ -67,9 +67,10 @@ function Client:lock(name, given)
   return Lock.new(self.pump, name, given)
 end
 
---- A semaphore: `client:semaphore("gpu", 8)`. Options: `limit`, `lease`, `max_hold`, `lock_delay`, `confirmed`.
-function Client:semaphore(name, given)
-  return Semaphore.new(self.pump, name, given)
+--- A semaphore: `client:semaphore("gpu", 8)`, `client:semaphore("gpu", 8, { lease = 10 })`. Options: `limit`, `lease`, `max_hold`,
+-- `lock_delay`, `confirmed`. The limit may stand among them, or be left out: then it is as it is set.
+function Client:semaphore(name, limit, given)
+  return Semaphore.new(self.pump, name, limit, given)
 end
 
 --- A countdown latch.
@@ -157,4 +158,4 @@ end
 
 Client.__close = Client.close
 
-return Client
+return options.class(Client, "a client", { new = true })

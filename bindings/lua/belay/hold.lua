@@ -41,6 +41,9 @@ end
 
 --- The fence of name number `index`, 1 for the first, as a string of digits: Lua 5.1 and LuaJIT would print a number as 1.79e+15.
 function Hold:fence(index)
+  if index ~= nil and not self[options.expect(index, "integer", "the number of a name")] then
+    options.refuse(("%s has no name number %d"):format(tostring(self), index))
+  end
   return self[index or 1]
 end
 
@@ -92,7 +95,7 @@ function Hold:tell(what, reason, message)
     self.lost = { reason, message }
     self.pump:watch(self.id, nil)
   end
-  if self[what .. "_callback"] then
+  if self[what .. "_callback"] and not self.ended then
     self[what .. "_callback"](self, reason, message)
   end
 end
@@ -135,13 +138,15 @@ function Hold:downgrade()
   return errors.done(self.pump:call("downgrade", self.id))
 end
 
--- Ends the hold here. Returns an event if it had ended before, or if the client's end has taken it.
-local function finish(self)
+-- Ends the hold by `finish`, a call of the library that is told its number. Returns its event. If an error comes between, by a hook, the
+-- pump knows the hold still: it can be released again, and is abandoned when it is dropped.
+local function ended_by(self, finish)
   local pump, had_ended = self.pump, self.ended
   self.ended = true
-  pump:forget(self.id)
   if pump.state.handle then
-    return nil
+    local event = finish(pump, self.id)
+    pump:forget(self.id)
+    return event
   elseif had_ended then
     return errors.event(status.UNKNOWN_HOLD)
   end
@@ -152,6 +157,18 @@ end
 
 local RELEASE = { wait = "boolean" }
 
+local function release(pump, id)
+  return pump:call("release", id)
+end
+
+local function release_nowait(pump, id)
+  return errors.event(native.belay_release_nowait(pump.state.handle, id))
+end
+
+local function abandon(pump, id)
+  return errors.event(native.belay_hold_abandon(pump.state.handle, id))
+end
+
 --- Release the hold. It ends, whatever this returns: true, or `nil, message, "LOST"` if it had been lost. `{ wait = false }` does not
 -- wait for the server.
 function Hold:release(given)
@@ -159,16 +176,12 @@ function Hold:release(given)
   if pump.telling and not nowait then
     pump:refuse_in_callback()
   end
-  local ended = finish(self)
-  if not ended and nowait then
-    ended = errors.event(native.belay_release_nowait(pump.state.handle, self.id))
-  end
-  return errors.done(ended or pump:call("release", self.id))
+  return errors.done(ended_by(self, nowait and release_nowait or release))
 end
 
 --- Forget the hold without telling the server: others get the name when the lease ends.
 function Hold:abandon()
-  return errors.done(finish(self) or errors.event(native.belay_hold_abandon(self.pump.state.handle, self.id)))
+  return errors.done(ended_by(self, abandon))
 end
 
 --- `local hold <close>` releases it. If it had been lost, and nothing else has failed, this raises an error: the work that you believed
@@ -192,4 +205,4 @@ function Hold:after(ok, ...)
   return ...
 end
 
-return Hold
+return options.class(Hold, "a hold", { acquire = true })

@@ -42,4 +42,4 @@ function Latch:await(given)
   return errors.numbers(self.pump:acquire(asked, given), "generation")
 end
 
-return Latch
+return options.class(Latch, "a latch", { new = true })

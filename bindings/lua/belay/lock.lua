@@ -11,20 +11,25 @@ Lock.__index = Lock
 
 local known = setmetatable({ shared = "any" }, { __index = request.options })
 
--- Names and options in one table: { "a", "b", lease = 10 }.
+-- What stands in `spec` beside a list of names. A name that is missing is a mistake: a lock of the others would not protect it.
 local function options_in(spec)
-  local given = {}
+  local given, count = {}, 0
   for key, value in pairs(spec) do
-    if type(key) ~= "number" then
+    if type(key) == "number" then
+      count = count + 1
+    else
       given[key] = value
     end
+  end
+  for i = 1, count do
+    options.expect(spec[i], "string", "name number " .. i)
   end
   return given
 end
 
 local function add(self, spec, add_name)
   for _, name in ipairs(type(spec) == "table" and spec or { options.expect(spec, "string", "the name") }) do
-    self[#self + 1] = options.expect(name, "string", "a name")
+    self[#self + 1] = name
     add_name(self.request, name)
   end
 end
@@ -33,9 +38,16 @@ function Lock.new(pump, spec, given)
   if not given and type(spec) == "string" then -- nearly always
     return setmetatable({ spec, pump = pump, request = native.request(names.primitive.LOCK, spec) }, Lock)
   end
-  given = options.check(given or type(spec) == "table" and options_in(spec) or nil, known)
-  local self = setmetatable({ pump = pump, request = request.new("LOCK", given) }, Lock)
+  local within = type(spec) == "table" and options_in(spec) or nil
+  if given and within and next(within) ~= nil then
+    options.refuse("the options stand twice: beside the names, '" .. tostring(next(within)) .. "', and after them")
+  end
+  given = options.check(given or within, known)
   local shared = given.shared
+  if type(shared) == "table" and next(options_in(shared)) ~= nil then
+    options.refuse("the option 'shared' must be true or a list of names: it has '" .. tostring(next(options_in(shared))) .. "'")
+  end
+  local self = setmetatable({ pump = pump, request = request.new("LOCK", given) }, Lock)
   add(self, spec, shared == true and native.belay_request_add_shared_name or native.belay_request_add_name)
   add(self, shared ~= true and shared or {}, native.belay_request_add_shared_name)
   return self
@@ -63,9 +75,12 @@ end
 
 --- How many holds of this lock's name number `index` an owner has in this client.
 function Lock:holds(owner, index)
-  local handle = self.pump.state.handle
+  local handle, name = self.pump.state.handle, self[options.expect(index or 1, "integer", "the number of a name")]
   options.expect(owner, "integer", "the owner")
-  return handle and native.belay_owner_holds(handle, owner, self[index or 1]) or 0
+  if not name then
+    options.refuse(("the lock of %s has no name number %d"):format(tostring(self), index or 1))
+  end
+  return handle and native.belay_owner_holds(handle, owner, name) or 0
 end
 
 --- Acquire the lock, call `work(hold)`, and release the lock, also after an error. `given` may be left out. Returns what `work` returns; or
@@ -75,6 +90,7 @@ function Lock:with(given, work)
   if type(given) == "function" then
     given, work = nil, given
   end
+  options.expect(work, "function", "the work")
   local hold, message, status, details = self:acquire(given)
   if not hold then
     return nil, message, status, details
@@ -82,4 +98,4 @@ function Lock:with(given, work)
   return Hold.after(hold, pcall(work, hold))
 end
 
-return Lock
+return options.class(Lock, "a lock", { new = true })

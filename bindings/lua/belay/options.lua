@@ -25,8 +25,9 @@ function options.refuse(message)
   error(message, info and level or 0)
 end
 
-local kinds = { string = "a string", number = "a number", integer = "a whole number", fence = "a string of digits", table = "a table",
-  ["function"] = "a function", boolean = "true or false", word = "a string or a whole number", canceller = "a canceller" }
+local kinds = { string = "a string", number = "a number", integer = "a whole number", fence = "a string of 1 to 18 digits",
+  table = "a table", ["function"] = "a function", boolean = "true or false", word = "a string or a whole number",
+  canceller = "a canceller" }
 
 local function is_whole(value)
   return type(value) == "number" and value % 1 == 0 and value >= -2 ^ 53 and value <= 2 ^ 53
@@ -61,6 +62,21 @@ function options.expect(value, kind, what)
   return value
 end
 
+--- Has the methods of a class check that they are called on an object of it. `static`: names of functions that are no methods.
+function options.class(class, what, static)
+  for name, method in pairs(class) do
+    if type(method) == "function" and not name:find "^__" and not static[name] then
+      class[name] = function(self, ...)
+        if getmetatable(self) ~= class then
+          options.refuse(("`%s` must be called with a colon on %s, not on %s"):format(name, what, described(self)))
+        end
+        return method(self, ...)
+      end
+    end
+  end
+  return class
+end
+
 --- No options. Nobody changes this table.
 options.none = {}
 
@@ -83,8 +99,8 @@ end
 --- Milliseconds of seconds. Rounds up: a short wait is no try, and a short lease not the default one.
 function options.ms(seconds, what)
   options.expect(seconds, "number", what)
-  if not (seconds > -1e12 and seconds < 1e12) then -- nor NaN
-    options.refuse(what .. " of " .. seconds .. " seconds is too long")
+  if not (seconds > -1e12 and seconds < 1e12) then
+    options.refuse(what .. " of " .. seconds .. " seconds is " .. (seconds == seconds and "too long" or "no time"))
   end
   local ms = math.ceil(seconds * 1000 - 1e-6)
   if ms == 0 and seconds ~= 0 then

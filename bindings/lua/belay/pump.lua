@@ -19,6 +19,9 @@ local isyieldable = rawget(coroutine, "isyieldable") or function() -- Lua 5.1 do
   end
   return not info
 end
+-- By their clients: `keep_grants` notes each grant in the pump's `holds` and `held` before Lua runs again.
+local pumps = setmetatable({}, { __mode = "kv" })
+native.keep_grants(pumps)
 -- Pumps that somebody waits for: a suspended coroutine alone does not keep its pump from being collected.
 local busy = {} -- luacheck: no unused
 
@@ -78,6 +81,7 @@ function Pump.new(handle, scheduler, warn, log)
     log = log,
   }, Pump)
   weak.pump = self
+  pumps[handle] = self
   guard_holds { weak = weak }
   return self
 end
@@ -149,6 +153,9 @@ end)
 
 local function hand_over(self, tag, event)
   local wait = self.waits[tag]
+  if event.id then -- whoever waits has a ticket for it
+    self:forget(event.id)
+  end
   if wait then
     self.waits[tag] = nil
     wait.event = event
@@ -216,9 +223,19 @@ function Pump:abort(event)
   end
 end
 
+-- Whether this coroutine runs a callback. If a hook raises an error at an unlucky moment, `telling` is left over.
+local function is_in_callback()
+  local level, info = 3, debug.getinfo(3, "f")
+  while info and info.func ~= guarded do
+    level = level + 1
+    info = debug.getinfo(level, "f")
+  end
+  return info ~= nil
+end
+
 --- Raises an error in a callback: what it waits for would come after it.
 function Pump:refuse_in_callback()
-  if self.telling == (coroutine.running() or self) then
+  if self.telling == (coroutine.running() or self) and is_in_callback() then
     options.refuse "a callback must not wait: release with { wait = false }, or wait in another coroutine"
   end
 end

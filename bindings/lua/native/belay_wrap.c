@@ -6,6 +6,11 @@
  * the SWIG interface file instead.
  * ----------------------------------------------------------------------------- */
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
+
+
 
 #define SWIG_VERSION 0x040100
 #define SWIGLUA
@@ -4919,6 +4924,7 @@ static swig_lua_const_info swig_SwigModule_constants[]= {
 static swig_lua_method swig_SwigModule_methods[]= {
     { "failure",failure},
     { "request",request},
+    { "keep_grants",keep_grants},
     { "wakeup_listen",wakeup_listen},
     { "wakeup_accept",wakeup_accept},
     { "wakeup_dup",wakeup_dup},

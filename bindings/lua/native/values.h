@@ -169,6 +169,36 @@ static void push_member(lua_State* L, const belay_event* event, int32_t index) {
   }
 }
 
+/* keep_grants(pumps): from now on push_grant notes each grant in `pumps`, a table from clients to
+ * their pumps. */
+static int keep_grants(lua_State* L) {
+  lua_setfield(L, LUA_REGISTRYINDEX, "belay.pumps");
+  return 0;
+}
+
+/* Notes the grant on top of the stack as a hold of the pump of the client, the function's first
+ * argument. Lua may not run again: a hook may raise an error at once. Then the hold is a dropped
+ * one, which the pump abandons. */
+static void keep_grant(lua_State* L) {
+  static const char* const kTables[] = {"holds", "held"};
+  int grant = lua_gettop(L);
+  lua_getfield(L, LUA_REGISTRYINDEX, "belay.pumps");
+  lua_pushvalue(L, 1);
+  lua_rawget(L, -2);
+  for (int i = 0; i < 2 && lua_istable(L, grant + 2); ++i) {
+    lua_getfield(L, grant + 2, kTables[i]);
+    lua_getfield(L, grant, "id");
+    if (i == 0) {
+      lua_pushvalue(L, grant);
+    } else {
+      lua_pushliteral(L, "a lock");
+    }
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+  }
+  lua_settop(L, grant);
+}
+
 /* Pushes a grant: the fences of its names as a list, `id`, and `units` if it is not 1. */
 static void push_grant(lua_State* L, const belay_event* event, const int64_t* values) {
   lua_createtable(L, 1, 4);
@@ -183,6 +213,7 @@ static void push_grant(lua_State* L, const belay_event* event, const int64_t* va
     push_int64(L, values[BELAY_FIELD_PERMITS]);
     lua_setfield(L, -2, "units");
   }
+  keep_grant(L);
 }
 
 static void push_details(lua_State* L, const belay_event* event, const int64_t* values) {

@@ -48,6 +48,91 @@ describe("without a release,", function()
     own:close()
   end)
 
+  -- As where Ctrl-C ends a wait. An instruction later each time, from before the call until after it.
+  it("a hold that an error of a hook has dropped is abandoned", function()
+    local own = assert(belay.connect(server.url, { watchdog_lease = 0.5, warn = function() end }))
+    local ended = 0
+    for count = 1, 400 do
+      local lock = own:lock(support.name())
+      local ok = pcall(function()
+        debug.sethook(function()
+          debug.sethook()
+          error "enough"
+        end, "", count)
+        local hold = lock:acquire()
+        debug.sethook()
+        hold:release()
+      end)
+      ended = ended + (ok and 0 or 1)
+    end
+    assert.is_true(ended > 20)
+    collect()
+    assert.equal(0, own:metrics().holds)
+    own:close()
+  end)
+
+  it("a hold whose release an error of a hook has ended can be released again, or is abandoned", function()
+    local own = assert(belay.connect(server.url, { watchdog_lease = 0.5, warn = function() end }))
+    local ended = 0
+    for count = 1, 400 do
+      local hold = assert(own:lock(support.name()):acquire())
+      local ok = pcall(function()
+        debug.sethook(function()
+          debug.sethook()
+          error "enough"
+        end, "", count)
+        hold:release()
+        debug.sethook()
+      end)
+      if not ok then
+        ended = ended + 1
+        if count % 2 == 0 then
+          hold:release()
+          assert.equal(0, own:metrics().holds)
+        end
+        hold = nil -- luacheck: no unused
+        collect()
+        assert.equal(0, own:metrics().holds)
+      end
+    end
+    assert.is_true(ended > 20)
+    own:close()
+  end)
+
+  it("a client is not left in a callback that an error of a hook has ended", function()
+    local own = assert(belay.connect(server.url, { warn = function() end }))
+    for count = 1, 200 do
+      local name = support.name()
+      local hold = assert(own:lock(name):acquire { on_lost = function() end })
+      assert(client:break_name(name))
+      pcall(function()
+        debug.sethook(function()
+          debug.sethook()
+          error "enough"
+        end, "", count)
+        own:poll(0.2)
+        debug.sethook()
+      end)
+      assert.is_true(own:ping())
+      hold:release()
+    end
+    own:close()
+  end)
+
+  it("a finalizer that runs late may call the client", function()
+    assert.equal("exit=0", program [[
+      local newproxy = rawget(_G, "newproxy") or function() return setmetatable({}, {}) end
+      local late = newproxy(true)
+      local belay = require "belay"
+      local client = assert(belay.connect(url))
+      getmetatable(late).__gc = function()
+        client:lock("z"):try()
+        belay.connect(url)
+      end
+      if type(late) == "table" then setmetatable(late, getmetatable(late)) end
+    ]]:match "exit=%d+")
+  end)
+
   it("a hold that has ended is collected silently", function()
     local warnings = {}
     local own = assert(belay.connect(server.url, { warn = function(text) warnings[#warnings + 1] = text end }))

@@ -121,7 +121,7 @@ describe("a lock", function()
     local hold = assert(client:lock({ a, b }):acquire())
     assert.equal(2, #hold:fences())
     assert.equal(hold:fence(2), hold:fences()[2])
-    assert.is_nil(hold:fence(3))
+    assert.error_matches(function() hold:fence(3) end, "has no name number 3")
     assert.equal("BUSY", select(3, other:lock(b):try()))
     hold:release()
     local held = assert(other:lock(b):acquire())
@@ -166,7 +166,7 @@ describe("a lock", function()
     assert.is_true(belay.newer("9007199254740991", "9007199254740990"))
     assert.error_matches(function()
       belay.newer("10", "x")
-    end, "the second fence must be a string of digits, not 'x'")
+    end, "the second fence must be a string of 1 to 18 digits, not 'x'")
   end)
 
   it("says how long somebody else has a lock still", function()
@@ -177,6 +177,50 @@ describe("a lock", function()
       assert.is_true(details.remaining > 30 and details.remaining <= 60)
     end
     hold:release()
+  end)
+
+  it("refuses a list of names with a gap", function()
+    for key, spec in pairs {
+      ["2"] = { "a", nil, "b" },
+      ["1"] = { nil, "b" },
+      ["3"] = { "a", "b", [2.5] = "c" },
+      ["4"] = { "a", "b", "c", [0] = "z" },
+    } do
+      assert.error_matches(function()
+        client:lock(spec)
+      end, "name number " .. key .. " must be a string, not nil")
+    end
+    assert.error_matches(function()
+      client:lock { "a", shared = { "q", nil, "r" } }
+    end, "name number 2 must be a string")
+    assert.error_matches(function()
+      client:lock { "a", shared = { x = "r" } }
+    end, "the option 'shared' must be true or a list of names: it has 'x'")
+    assert.error_matches(function()
+      client:lock({ "a", lease = 1 }, { lease = 2 })
+    end, "the options stand twice")
+  end)
+
+  it("refuses a method without its object", function()
+    local lock = client:lock(support.name())
+    local hold = assert(lock:acquire())
+    for method, call in pairs {
+      release = function() hold.release() end,
+      acquire = function() lock.acquire(hold) end,
+      ping = function() client.ping() end,
+      close = function() client.close(hold) end,
+      fence = function() hold.fence(client) end,
+    } do
+      local ok, problem = pcall(call)
+      assert.is_false(ok)
+      assert.truthy(problem:find("lock_spec.lua:%d+: `" .. method .. "` must be called with a colon on a"), problem)
+    end
+    assert.is_true(client:ping())
+    assert.error_matches(function() hold:fence(2) end, "has no name number 2")
+    assert.error_matches(function() hold:fence "x" end, "the number of a name must be a whole number")
+    assert.error_matches(function() lock:holds(1, 2) end, "has no name number 2")
+    assert.error_matches(function() lock:with { wait = 1 } end, "the work must be a function, not nil")
+    assert.is_true(hold:release())
   end)
 
   it("downgrades to a reader's", function()
