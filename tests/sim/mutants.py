@@ -27,13 +27,15 @@ class Mutation(typing.NamedTuple):
 # Where the search begins, shortly before the schedule that met it last: what is rare is found at once. A change of the simulation
 # or the engine may move that schedule; `within` counts from here.
 FIRST = {
+    "a-try-ends-with-what-it-waited-for": 900365700,
+    "who-shares-re-enters-under-their-fence": 930035400,
     "1-a-sample-counts-from-its-sending": 4700,
-    "14-also-for-changes": 11000,
-    "15-a-refusal-may-be-in-doubt": 59100,
+    "14-also-for-changes": 14200,
+    "15-a-refusal-may-be-in-doubt": 67600,
     "15-what-may-come-late-is-not-sent-again": 34700,
     "21-fences-are-reserved": 2600,
-    "7-a-newer-claim-of-ours-stands": 24900,
-    "a-downgrade-keeps-the-latest-fence": 11400,
+    "7-a-newer-claim-of-ours-stands": 27800,
+    "a-downgrade-keeps-the-latest-fence": 12000,
     "a-grant-while-held-is-asked-about": 5800,
     "a-release-waits-for-a-renewal-to-lapse": 17100,
     "a-release-waits-for-an-extension-to-lapse": 75200,
@@ -179,6 +181,12 @@ MUTATIONS = [
              "    claim.held.broken_by = message.by;\n"
              "    if (OFF(\"a-break-is-asked-about\")) {\n      lose(claim, BELAY_REASON_BROKEN, \"it was broken\", now);\n    } else {\n"
              "      watchdog_.question(claim, now);\n    }"),
+    Mutation("a-try-ends-with-what-it-waited-for", "lib/engine/course.cpp",
+             "if (pending->is_try && !claim.may_be_let_in(*pending)) {",
+             "if (!OFF(\"a-try-ends-with-what-it-waited-for\") && pending->is_try && !claim.may_be_let_in(*pending)) {"),
+    Mutation("who-shares-re-enters-under-their-fence", "lib/engine/course.cpp",
+             "const std::int64_t fence = claim.shared() ?",
+             "const std::int64_t fence = !OFF(\"who-shares-re-enters-under-their-fence\") && claim.shared() ?"),
     Mutation("several-are-granted-when-none-is-in-question", "lib/engine/bundles.cpp",
              "  if (asked == bundle.parts.end()) {",
              "  if (asked == bundle.parts.end() || OFF(\"several-are-granted-when-none-is-in-question\")) {"),
