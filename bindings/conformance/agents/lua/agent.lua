@@ -108,8 +108,10 @@ local function acquire(words, options)
   local given = { lease = seconds(options.lease), max_hold = seconds(options.max_hold), lock_delay = seconds(options.lock_delay),
     identity = options.identity and unhex(options.identity), confirmed = options.confirmed and true }
   local how = { owner = tonumber(options.owner), permits = tonumber(options.permits), cancel = options.cancel }
-  local is_try = options.wait == "0" and options.permits ~= "0"
-  if options.wait ~= "-1" and not is_try then
+  local is_try, takes_all = options.wait == "0", options.permits == "0"
+  if takes_all then
+    how.permits = nil
+  elseif options.wait ~= "-1" and not is_try then
     how.wait = seconds(options.wait)
   end
   local news = {}
@@ -129,7 +131,7 @@ local function acquire(words, options)
   return result(function(hold)
     holds[label] = { hold = hold, news = news }
     return { fence = table.concat(hold:fences(), ","), permits = kind == "semaphore" and integer(hold:permits()) or nil }
-  end, lock[is_try and "try" or "acquire"](lock, how))
+  end, lock[takes_all and "try_all" or is_try and "try" or "acquire"](lock, how))
 end
 
 local function hold_of(words)
