@@ -301,7 +301,7 @@ void Bundles::keep_parts(Bundle& bundle, Micros now) {
   for (const BundlePart& part : bundle.parts) {
     Hold* const hold = ledger_.hold(part.hold);
     if (hold != nullptr && hold->claim != nullptr) {
-      hold->ends_at = now + bundle.lease;
+      hold->ends_at = std::max(hold->ends_at, now + bundle.lease);
       watchdog_.plan(*hold->claim, now);
       course_.reconcile(*hold->claim, now);
     }

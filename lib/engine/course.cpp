@@ -586,8 +586,9 @@ void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   hold.re_entered = claim.own_hold(pending.owner) != nullptr;
   claim.holds.push_back(&hold);
   if (hold.re_entered) {  // also if it is released before the server has heard of that
-    ledger_.keep_until(hold, hold.watched() ? std::min(now + timing_.watchdog_lease(), hold.max_end)
-                                            : hold.ends_at);
+    watchdog_.keep_until(hold, hold.watched()
+                                   ? std::min(now + timing_.watchdog_lease(), hold.max_end)
+                                   : hold.ends_at);
   }
   ledger_.holds.emplace(hold.id, std::move(owned));
   pending.hold = hold.id;

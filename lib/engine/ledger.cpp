@@ -121,23 +121,6 @@ bool Ledger::told_of(const Hold& hold) const {
   return hold.bundle == 0 || held_bundle(hold.bundle) != nullptr;
 }
 
-void Ledger::keep_until(const Hold& latest, Micros until) {
-  for (Hold* hold : latest.claim->holds) {
-    if (hold == &latest) {
-      return;  // later ones follow it
-    }
-    const bool same = hold->owner == latest.owner && hold->lease > 0 && !hold->abandoned;
-    if (!same || hold->ends_at >= until) {
-      continue;
-    }
-    hold->ends_at = until;
-    if (Bundle* const whole = bundle(hold->bundle); whole != nullptr) {
-      whole->prolonged = true;
-      want_step(*whole);
-    }
-  }
-}
-
 std::unique_ptr<Hold> Ledger::take_hold(std::int64_t id) {
   const auto found = holds.find(id);
   if (found == holds.end()) {

@@ -63,9 +63,6 @@ struct Ledger {
   [[nodiscard]] Hold* known_hold(std::int64_t id) const;
   // Whether its owner has been told of it: not while other names of its bundle are waited for.
   [[nodiscard]] bool told_of(const Hold& hold) const;
-  // Whoever has entered again has the name for as long: the fixed leases of that owner's holds
-  // before `latest` do not end before `until`.
-  void keep_until(const Hold& latest, Micros until);
   // None where there is none of that id.
   std::unique_ptr<Hold> take_hold(std::int64_t id);
   // How many holds callers have: several names are held by one.

@@ -310,6 +310,23 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
   return verdict;
 }
 
+void Watchdog::keep_until(const Hold& latest, Micros until) {
+  for (Hold* hold : latest.claim->holds) {
+    if (hold == &latest) {
+      return;  // later ones follow it
+    }
+    const bool same = hold->owner == latest.owner && hold->lease > 0 && !hold->abandoned;
+    if (!same || hold->ends_at >= until) {
+      continue;
+    }
+    hold->ends_at = until;
+    if (Bundle* const whole = ledger_.bundle(hold->bundle); whole != nullptr) {
+      whole->prolonged = true;
+      ledger_.want_step(*whole);
+    }
+  }
+}
+
 void Watchdog::vouch(Claim& claim, Micros deadline, Micros lease, Micros now) {
   claim.held.in_question = false;
   claim.held.broken_by.clear();
@@ -321,7 +338,7 @@ void Watchdog::vouch(Claim& claim, Micros deadline, Micros lease, Micros now) {
   }
   for (Hold* hold : claim.holds) {
     if (hold->re_entered) {
-      ledger_.keep_until(*hold, claim.certain_until(*hold));
+      keep_until(*hold, claim.certain_until(*hold));
     }
     // A fixed lease needs no renewal beyond its end; after a max-hold there is none.
     const bool lasts = now < claim.held.deadline - claim.held.vouched / 3 ||

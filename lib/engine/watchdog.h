@@ -77,6 +77,9 @@ class Watchdog {
   // What the server's answer about one claim means; also to an operation on a hold.
   Verdict judge(const Renewed& renewed, const RenewAnswer& answer, Micros sent, Micros now);
 
+  // Whoever has entered again has the name for as long: the fixed leases of that owner's holds
+  // before `latest` do not end before `until`.
+  void keep_until(const Hold& latest, Micros until);
   // The server has said that the claim is ours, until `deadline` at least.
   void vouch(Claim& claim, Micros deadline, Micros lease, Micros now);
 

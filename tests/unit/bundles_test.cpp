@@ -394,6 +394,34 @@ TEST_F(ABundle, CountsAFixedLeaseFromWhenAllAreHad) {
   EXPECT_EQ(first.ends_at, now_ + 6 * kSecond);
 }
 
+// What its owner has entered again for longer is not shortened when the rest of it comes.
+TEST_F(ABundle, KeepsALeaseThatItsOwnerHasProlongedBeforeAllAreHad) {
+  AcquireRequest request;
+  request.primitive = &lock_;
+  request.names = {{"a", Want()}, {"b", Want()}};
+  request.owner = 7;
+  request.lease = kSecond;
+  bundles_.acquire(1, request, kNever, now_);
+  finish();
+  refuse();
+  grant_one(50);
+  request.names.clear();
+  request.name = "a";
+  request.lease = 9 * kSecond;
+  course_.place(course_.add_acquire(2, request, 0, now_), now_);
+  finish();
+  const Micros until = now_ + 9 * kSecond;
+  now_ += 300 * kMillisecond;
+  bundles_.on_lead_due(*ledger_.pending(1), now_);
+  finish();
+  EXPECT_EQ(claim("a").holds.front()->ends_at, until);
+  grant_one(60);
+  ASSERT_EQ(events_.events.size(), 2U);
+  for (const char* const name : {"a", "b"}) {
+    EXPECT_EQ(claim(name).holds.front()->ends_at, until);
+  }
+}
+
 // ---- Held
 
 // By the name that it has alone, and for all of them.
