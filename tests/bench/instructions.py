@@ -3,6 +3,7 @@
 bench's pair runs, so that the result does not depend on the machine's speed. FOLDER: for callgrind's file."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -44,6 +45,8 @@ def is_metrics(file, line, sources):
 
 def main():
     bench, folder = sys.argv[1:]
+    if shutil.which("valgrind") is None:
+        sys.exit("valgrind is not installed: it counts the instructions")
     out = os.path.join(folder, "callgrind.out")
     subprocess.run(["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=" + out, bench, "--quick", "--rounds", "1",
                     "--slice-ms", "3000", "--side", "belay", "pair"], check=True, stdout=subprocess.DEVNULL)

@@ -64,6 +64,16 @@ class InQuestion : public Greeted {
     grant(60);
   }
 
+  // A try for a and b, in groups of their own, that has both; the first was broken meanwhile.
+  void try_with_one_in_question() {
+    apart_ = true;
+    try_or_wait(0);
+    const bool a_is_first = link_.sent.at(0).find(key("a")) != std::string::npos;
+    grant_first_of_many();
+    push_break(a_is_first ? 1 : 2, a_is_first ? "a" : "b");
+    grant_first_of_many();
+  }
+
   void expect_end_after(Micros duration) {
     now_ += duration - 1;
     engine_.on_timer(now_);
@@ -103,12 +113,7 @@ TEST_F(InQuestion, ANameThatIsLostIsAskedForAnewBeforeSeveralAreGranted) {
 }
 
 TEST_F(InQuestion, ANameOfATryThatIsLostMakesItBusy) {
-  apart_ = true;
-  try_or_wait(0);
-  const bool a_is_first = link_.sent.at(0).find(key("a")) != std::string::npos;
-  grant_first_of_many();
-  push_break(a_is_first ? 1 : 2, a_is_first ? "a" : "b");
-  grant_first_of_many();
+  try_with_one_in_question();
   EXPECT_TRUE(events_.events.empty());
   renewed(2);
   ASSERT_EQ(events_.events.size(), 1U);
@@ -149,12 +154,7 @@ TEST_F(InQuestion, ANameKeepsAWaitThatHasEndedAsLongAsAServerNeedsToAnswer) {
 }
 
 TEST_F(InQuestion, ANameKeepsATryForTheRequestTimeout) {
-  apart_ = true;
-  try_or_wait(0);
-  const bool a_is_first = link_.sent.at(0).find(key("a")) != std::string::npos;
-  grant_first_of_many();
-  push_break(a_is_first ? 1 : 2, a_is_first ? "a" : "b");
-  grant_first_of_many();
+  try_with_one_in_question();
   expect_end_after(config_.request_timeout);
 }
 
