@@ -11,6 +11,18 @@ local function collect()
   end
 end
 
+-- Whether an error after `count` instructions has ended `work`, as Ctrl-C would.
+local function is_interrupted(count, work)
+  return not pcall(function()
+    debug.sethook(function()
+      debug.sethook()
+      error "enough"
+    end, "", count)
+    work()
+    debug.sethook()
+  end)
+end
+
 describe("without a release,", function()
   local server, client
 
@@ -48,22 +60,17 @@ describe("without a release,", function()
     own:close()
   end)
 
-  -- As where Ctrl-C ends a wait. An instruction later each time, from before the call until after it.
+  -- An instruction later each time, from before the call until after it.
   it("a hold that an error of a hook has dropped is abandoned", function()
     local own = assert(belay.connect(server.url, { watchdog_lease = 0.5, warn = function() end }))
     local ended = 0
     for count = 1, 400 do
-      local lock = own:lock(support.name())
-      local ok = pcall(function()
-        debug.sethook(function()
-          debug.sethook()
-          error "enough"
-        end, "", count)
-        local hold = lock:acquire()
-        debug.sethook()
+      local lock, hold = own:lock(support.name()), nil
+      if is_interrupted(count, function() hold = lock:acquire() end) then
+        ended = ended + 1
+      else
         hold:release()
-      end)
-      ended = ended + (ok and 0 or 1)
+      end
     end
     assert.is_true(ended > 20)
     collect()
@@ -76,15 +83,7 @@ describe("without a release,", function()
     local ended = 0
     for count = 1, 400 do
       local hold = assert(own:lock(support.name()):acquire())
-      local ok = pcall(function()
-        debug.sethook(function()
-          debug.sethook()
-          error "enough"
-        end, "", count)
-        hold:release()
-        debug.sethook()
-      end)
-      if not ok then
+      if is_interrupted(count, function() hold:release() end) then
         ended = ended + 1
         if count % 2 == 0 then
           hold:release()
@@ -105,14 +104,7 @@ describe("without a release,", function()
       local name = support.name()
       local hold = assert(own:lock(name):acquire { on_lost = function() end })
       assert(client:break_name(name))
-      pcall(function()
-        debug.sethook(function()
-          debug.sethook()
-          error "enough"
-        end, "", count)
-        own:poll(0.2)
-        debug.sethook()
-      end)
+      is_interrupted(count, function() own:poll(0.2) end)
       assert.is_true(own:ping())
       hold:release()
     end
