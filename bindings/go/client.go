@@ -17,9 +17,9 @@
 // If the client cannot confirm a hold, it declares the hold lost before or when its lease ends. It needs no network for that. Then the
 // contexts of [Hold.Context] end, and the first Unlock returns [ErrLost].
 //
-// Contexts limit and cancel every wait: without a deadline a wait for a lock has no limit, also through outages. Reaching the server has
-// a limit of its own, [WithRequestTimeout]. A change that was sent, other than an acquire, is not undone when its context ends: the call
-// still returns how it ended, within the request timeout.
+// Contexts limit and cancel every wait: without a deadline a wait for a lock has no limit, also through outages. A try and other calls
+// try to reach the server for [WithRequestTimeout] at most. A change that was sent, other than an acquire, is not undone when its context
+// ends: the call still returns how it ended, within the request timeout.
 //
 // A failed call returns an [*Error]; errors.Is finds its [Status], and context.Canceled or context.DeadlineExceeded if the context ended
 // the call.

@@ -138,8 +138,8 @@ func And(names ...string) LockOption { return naming(native.BelayRequestAddName,
 // AndShared adds names as And does, to read-lock them.
 func AndShared(names ...string) LockOption { return naming(native.BelayRequestAddSharedName, names) }
 
-// Wait limits the wait for the lock, besides the context: it ends with [ErrTimeout]. Unlike a context's deadline it does not limit how
-// long the server may take. 0 is 1 ms.
+// Wait limits the wait for the lock, besides the context: it ends with [ErrTimeout], or with [ErrUnavailable] if the server has not
+// answered. Unlike a context's deadline it leaves the server 0.25 s to answer, or four round trips if they take longer. 0 is 1 ms.
 func Wait(limit time.Duration) LockOption {
 	wait := max(1, milliseconds(limit))
 	if limit < 0 {
