@@ -26,6 +26,7 @@ void Claim::begin(std::int64_t next, Micros poll_at) {
   asking = Asking();
   asking.poll_at = poll_at;
   held.share_with.clear();
+  held.shares_sent = 0;
   held.share_at = kNever;
   held.lost_alone = false;
   held.delay_until = 0;

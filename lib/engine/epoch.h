@@ -104,6 +104,9 @@ struct Held {
   Micros delay_until = 0;
   // The group that whoever holds it is content to share it with by now.
   std::string share_with;
+  // How many commands may have told the server: those that were sent, but for what certainly did
+  // nothing.
+  int shares_sent = 0;
   // The server has refused that.
   bool stays_alone = false;
   // When it may be shared with those who hold it, where the one who was alone was lost.

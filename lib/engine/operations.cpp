@@ -69,9 +69,9 @@ Command Operations::command_of(const Pending& pending, ServerTime not_after) con
   if (pending.query != nullptr) {
     return pending.query->command(ledger_.highest_fence_of(pending.query->slot()), not_after);
   }
-  const Claim& claim = *ledger_.holds.at(pending.hold)->claim;
+  Claim& claim = *ledger_.holds.at(pending.hold)->claim;
   Command command = dialect_.renew(ledger_.highest_fence_of(claim.resource.slot), not_after);
-  dialect_.add_renewal(claim.resource, Watchdog::args_of(claim, pending.lease), &command);
+  dialect_.add_renewal(claim.resource, Watchdog::args_to_send(claim, pending.lease), &command);
   return command;
 }
 

@@ -185,7 +185,8 @@ void Watchdog::on_watch_reply(const Flight& flight, Reply reply) {
   }
 }
 
-RenewArgs Watchdog::args_of(const Claim& claim, Micros lease) {
+RenewArgs Watchdog::args_to_send(Claim& claim, Micros lease) {
+  claim.held.shares_sent += claim.held.share_with.empty() ? 0 : 1;
   RenewArgs args;
   args.kind = claim.primitive->kind();
   args.epoch = claim.epoch;
@@ -200,7 +201,7 @@ RenewArgs Watchdog::args_of(const Claim& claim, Micros lease) {
 
 Renewed Watchdog::renewal_of(Claim& claim, Command* command, ServerTime not_after,
                              Micros now) const {
-  RenewArgs args = args_of(claim, wanted_lease(claim, now));
+  RenewArgs args = args_to_send(claim, wanted_lease(claim, now));
   if (claim.runs_short_of_fences()) {
     claim.held.reserve = std::min(2 * claim.held.reserve, kMaxReserve);
     args.reserve = claim.held.reserve;
@@ -245,6 +246,8 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
     --claim.in_flight;
     const bool current = claim.state == ClaimState::kHeld && claim.epoch == renewed.ref.epoch;
     claim.held.renew_out = claim.held.renew_out && !current;
+    const bool did_nothing = reply.is_error() || late;
+    claim.held.shares_sent -= current && did_nothing && !renewed.group.empty() ? 1 : 0;
     Verdict verdict;
     if (current && answers) {
       verdict = judge(renewed, answers->claims[i], sent, now);
@@ -267,7 +270,8 @@ Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone, Mic
   if (error.status == BELAY_WRONG_TYPE && alone) {
     return lost(claim, BELAY_REASON_GONE, claim.refusal.message);
   }
-  if (error.remedy == Remedy::kGiveUp && alone && !claim.held.share_with.empty()) {
+  if (error.remedy == Remedy::kGiveUp && alone && !claim.held.share_with.empty() &&
+      claim.held.shares_sent == 0) {
     claim.held.renew_at = now;
     Verdict verdict;
     verdict.kind = Verdict::Kind::kOursAlone;

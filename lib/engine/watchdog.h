@@ -68,8 +68,8 @@ class Watchdog {
   // Asks to be told when the records of these change, of claims in one group of slots.
   void watch(const std::vector<Claim*>& claims, Micros now);
 
-  // What it asks for, for one claim; by an operation on a hold, too.
-  [[nodiscard]] static RenewArgs args_of(const Claim& claim, Micros lease);
+  // What a command that goes out asks for, for one claim; by an operation on a hold, too.
+  [[nodiscard]] static RenewArgs args_to_send(Claim& claim, Micros lease);
 
   // A verdict for each claim of the command, in its order.
   std::vector<Verdict> on_reply(const Flight& flight, Reply reply, Micros sent, Micros now);

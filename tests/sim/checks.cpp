@@ -245,7 +245,7 @@ bool Checks::of_old_tenure(int process, const Submission& submission, std::int64
       found == told_.end() ? std::pair<std::int64_t, std::int64_t>() : found->second;
   const bool again = submission.want.shared() || (owner == submission.owner && owner != 0);
   return (fence > told || (fence == told && again)) &&
-         custody_.gave(submission.name, process, fence);
+         custody_.epoch_of(submission.name, process, fence) != 0;
 }
 
 void Checks::check_fence(Process& process, std::int64_t fence, const Submission& submission) {

@@ -111,16 +111,16 @@ bool Custody::stood(const std::string& name, int process, std::int64_t epoch) co
   });
 }
 
-bool Custody::gave(const std::string& name, int process, std::int64_t fence,
-                   std::int64_t epoch) const {
-  return std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) {
-    return watched.name == name &&
-           std::any_of(watched.fences.begin(), watched.fences.end(), [&](const auto& given) {
-             const auto& [whom, from, to, for_epoch] = given;
-             return whom == process && fence >= from && fence <= to &&
-                    (epoch == 0 || epoch == for_epoch);
-           });
-  });
+std::int64_t Custody::epoch_of(const std::string& name, int process, std::int64_t fence) const {
+  std::int64_t latest = 0;
+  for (const Watched& watched : watched_) {
+    for (const auto& [whom, from, to, epoch] : watched.fences) {
+      if (watched.name == name && whom == process && fence >= from && fence <= to) {
+        latest = std::max(latest, epoch);
+      }
+    }
+  }
+  return latest;
 }
 
 void Custody::before_script() {

@@ -39,9 +39,9 @@ class Custody {
   // Whether that claim of the process's stood when the latest script began.
   bool stood(const std::string& name, int process, std::int64_t epoch) const;
 
-  // Whether the fence is one of those that the server has given the process; if the epoch is not
-  // 0, for that claim.
-  bool gave(const std::string& name, int process, std::int64_t fence, std::int64_t epoch = 0) const;
+  // The latest claim of the process's that the server has given the fence; 0: it gave it to none. A
+  // server that has lost its data may give one again.
+  std::int64_t epoch_of(const std::string& name, int process, std::int64_t fence) const;
 
  private:
   // Who holds a name, alone or beside others.

@@ -28,7 +28,8 @@ void Releases::asked(Process& process, std::int64_t tag, const std::vector<std::
   }
   Pending pending;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    pending.parts.push_back({names[i], hold.fences.empty() ? hold.fence : hold.fences.at(i)});
+    const std::int64_t fence = hold.fences.empty() ? hold.fence : hold.fences.at(i);
+    pending.parts.push_back({names[i], custody_.epoch_of(names[i], process.number(), fence)});
   }
   pending.ours_until = process.true_time_of(now + hold.remaining);
   pending.connection = process.connection(key_of("belay:", 'r', names.front()));
@@ -79,8 +80,7 @@ void Releases::left(int process, const std::string& name, std::int64_t epoch, bo
   }
   for (auto& [key, pending] : pending_) {
     for (Part& part : pending.parts) {
-      if (key.first == process && part.name == name &&
-          custody_.gave(name, process, part.fence, epoch)) {
+      if (key.first == process && part.name == name && part.epoch == epoch) {
         ++(had ? part.had : part.had_not);
       }
     }

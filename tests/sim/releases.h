@@ -32,7 +32,7 @@ class Releases {
  private:
   struct Part {
     std::string name;
-    std::int64_t fence = 0;
+    std::int64_t epoch = 0;
     int had = 0;      // how often it was freed
     int had_not = 0;  // how often the server did not have it
     bool asked_anew = false;

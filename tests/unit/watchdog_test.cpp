@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unit/parts.h"
+#include "unit/with_reply.h"
 
 namespace belay {
 namespace {
@@ -21,6 +22,21 @@ class Renewals : public EngineParts {
   // To a renewal of one claim: 1 it is ours, 2 it is not, 3 its record cannot be read.
   const Verdict& answer_renewal(std::uint8_t code) {
     answer(bulk(Packer().time(server_time()).u8(code).number(66).u8(0).take()));
+    return verdicts_.at(0);
+  }
+
+  // Sends a renewal of one claim; the command.
+  std::uint64_t renew(Claim& claim) {
+    const std::uint64_t before = flights_.sent();
+    watchdog_.want(claim);
+    watchdog_.flush(now_);
+    return before + 1;
+  }
+
+  const Verdict& refuse(std::uint64_t renewal) {
+    with_reply("-OOM command not allowed when used memory > 'maxmemory'.\r\n", [&](Reply reply) {
+      verdicts_ = watchdog_.on_reply(*flights_.take(renewal), reply, now_, now_);
+    });
     return verdicts_.at(0);
   }
 
@@ -109,6 +125,28 @@ TEST_F(Renewals, ThatAreRefusedAreAskedForAgain) {
   EXPECT_EQ(verdicts_.at(0).kind, Verdict::Kind::kNothing);
   EXPECT_GT(claim.held.renew_at, now_);
   EXPECT_FALSE(claim.refusal.ok());
+}
+
+// What goes on alone may be entered again by its owner, alone: so nobody else may know it as
+// shared.
+TEST_F(Renewals, ThatMayNotShareAClaimLeaveItAloneUnlessAnotherCommandMayHaveSharedIt) {
+  for (const bool verified : {false, true}) {
+    Claim& claim = held(verified ? "a" : "b");
+    claim.held.share_with = "r";
+    const std::uint64_t renewal = renew(claim);
+    if (verified) {
+      operations_.ask_about(1, *claim.holds.front(), PendingKind::kVerify, 0, now_);
+    }
+    EXPECT_EQ(refuse(renewal).kind, verified ? Verdict::Kind::kNothing : Verdict::Kind::kOursAlone);
+  }
+}
+
+TEST_F(Renewals, ThatMayNotShareAClaimDoNotTellWhatACutOneHasDone) {
+  Claim& claim = held("a");
+  claim.held.share_with = "r";
+  renew(claim);
+  course_.on_cut(claim, now_);
+  EXPECT_EQ(refuse(renew(claim)).kind, Verdict::Kind::kNothing);
 }
 
 // It is the next epoch that stands by now.
