@@ -195,6 +195,11 @@ finish() {
 
 # shellcheck source=/dev/null
 [[ ! -r /etc/os-release ]] || . /etc/os-release
+# Debian 12's nginx needs OpenResty's LuaJIT, which conflicts with the other one there. Debian 13 has only that one, as luajit.
+if [[ "${VERSION_CODENAME:-}" == bookworm ]]; then
+  packages=("${packages[@]/#luajit/luajit2}")
+  packages=("${packages[@]/#libluajit-/libluajit2-}")
+fi
 if ! supported || ! command -v apt-get >/dev/null; then
   say "needed, named as in Debian:"
   printf '  %s\n' "${packages[@]}" "${wheel_servers[@]/ */ (for the tests)}" "libhiredis-dev (>= $hiredis_minimum)" \

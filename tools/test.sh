@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # Groups run one after the other, the suites of a group side by side: those of the gate that share a group wait more than they compute.
 gate=(unit script sim abi lint 'integration cli' 'hostile sql docs' go java lua conformance)
-others=(valkey tls oldest newest host lifetime luas chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
+others=(valkey tls oldest newest host lifetime luas leaks chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
 declare -A shows=(
   [unit]='single parts, in fake time and over a fake link'
   [script]='every verb, reply and message, on four servers'
@@ -30,6 +30,7 @@ declare -A shows=(
   [host]='programs that are careless with descriptors, forks, stacks and clocks'
   [lifetime]='no leak of descriptors, threads or memory'
   [luas]='the Lua binding, on Lua 5.3 and 5.1'
+  [leaks]='200 000 cycles of Go, Java and Lua leave nothing'
   [chaos]='histories of real processes under real faults'
   [mutants]='the simulation notices each rule that is switched off'
   [schedules]='100 000 schedules'
@@ -75,6 +76,12 @@ run_valgrind() {
   [ ! -s "$found.log" ]
 }
 
+# The tests of the bindings again, with their tests of leaks in full.
+run_leaks() {
+  export BELAY_LEAK_CYCLES=200000
+  bindings/lua/test.sh build/prefix lua5.4 luajit && bindings/go/test.sh build/prefix && bindings/java/test.sh build/prefix
+}
+
 # A command that counts nothing is one test.
 one_test() { "$@" && echo '1 passed, 0 failed'; }
 
@@ -85,6 +92,7 @@ start() { # SUITE; prints its log
     go | java | conformance) "bindings/$1/test.sh" build/prefix ;;
     lua) bindings/lua/test.sh build/prefix lua5.4 luajit ;;
     luas) bindings/lua/test.sh build/prefix lua5.3 lua5.1 ;;
+    leaks) one_test run_leaks ;;
     asan | tsan) run_sanitized "$1" ;;
     fuzz) one_test tools/fuzz.sh 20 ;;
     valgrind) one_test run_valgrind ;;
@@ -154,7 +162,7 @@ build() {
   if ((${#needed[@]} == 0)); then return; fi
   if [[ " ${needed[*]} " == *' all '* ]]; then needed=(all); fi
   tools/build.sh release "${needed[@]}" &&
-    { [[ " ${suites[*]} " != *\ @(go|java|lua|luas|conformance)\ * ]] || cmake --install build/release --prefix build/prefix >build/suites/prefix.log; }
+    { [[ " ${suites[*]} " != *\ @(go|java|lua|luas|leaks|conformance)\ * ]] || cmake --install build/release --prefix build/prefix >build/suites/prefix.log; }
 }
 
 groups=("$@")
