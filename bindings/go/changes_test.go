@@ -8,7 +8,7 @@ import (
 )
 
 func TestChangesYieldUntilTheLoss(t *testing.T) {
-	server := ownServer(t)
+	server := ownServerBeside(t)
 	client := openAt(t, server.url(), WithWatchdogLease(1500*time.Millisecond), WithRequestTimeout(500*time.Millisecond))
 	hold := mustLock(t, client.Mutex("a"))
 	server.tell(t, "pause")
@@ -30,6 +30,31 @@ func TestChangesYieldUntilTheLoss(t *testing.T) {
 		t.Errorf("%d changes of a hold that was lost", late)
 	}
 	wantError(t, hold.Unlock(), ErrLost)
+}
+
+// However slow a listener is. One that comes after the loss hears of that alone.
+func TestNoChangeIsMissed(t *testing.T) {
+	n := newNews()
+	n.tell(Change{State: AtRisk})
+	listen := func() chan State {
+		states := make(chan State)
+		go n.each(context.Background(), n.latest(), func(change Change) bool { states <- change.State; return true })
+		return states
+	}
+	slow := listen()
+	for _, want := range []State{AtRisk, Held, AtRisk, Lost} {
+		if state := <-slow; state != want {
+			t.Errorf("slow: %v, not %v", state, want)
+		}
+		if want == AtRisk && n.over.Err() == nil {
+			for _, state := range []State{Held, AtRisk, Lost} {
+				n.tell(Change{State: state})
+			}
+		}
+	}
+	if state := <-listen(); state != Lost {
+		t.Errorf("late: %v", state)
+	}
 }
 
 func TestChangesEndWithTheHoldAndTheContext(t *testing.T) {

@@ -1,34 +1,3 @@
-// Package belay has distributed locks on Redis and Valkey.
-//
-// A [Client] talks to one server; any number of goroutines share it. It makes a [Mutex], an [RWMutex], a [Semaphore] or a [Latch] of a
-// name. Locking one gives a [Hold], which stands for the lock until you unlock it. A hold has a lease: how long the server keeps the
-// lock without hearing from this client. The client renews the lease until the release. A hold also has a fence: a number that is
-// greater than the fence of every earlier holder of the name.
-//
-//	client, err := belay.Open("redis://localhost:6379")
-//	defer client.Close()
-//	hold, err := client.Mutex("orders:42").Lock(ctx)
-//	if err != nil {
-//		return err
-//	}
-//	defer hold.Unlock()
-//	err = charge(hold.Context(ctx), hold.Fence())
-//
-// If the client cannot confirm a hold, it declares the hold lost before or when its lease ends. It needs no network for that. Then the
-// contexts of [Hold.Context] end, and the first Unlock returns [ErrLost].
-//
-// Contexts limit and cancel every wait: without a deadline a wait for a lock has no limit, also through outages. A try and other calls
-// try to reach the server for [WithRequestTimeout] at most. A change that was sent, other than an acquire, is not undone when its context
-// ends: the call still returns how it ended, within the request timeout.
-//
-// A failed call returns an [*Error]; errors.Is finds its [Status], and context.Canceled or context.DeadlineExceeded if the context ended
-// the call.
-//
-// Only Open and the methods of a [Client] make usable values. On a nil or zero Client, and on what such a one or a zero value would lock,
-// calls return [ErrInvalidArgument], as they do for a nil context. On a nil or zero Hold they return [ErrUnknownHold]; those of its methods
-// that return no error panic, and so do other methods of nil pointers.
-//
-// Names are bytes: 1..1024, any of them. The package needs libbelay, pkg-config and cgo, and runs on 64-bit systems.
 package belay
 
 import (
@@ -48,8 +17,8 @@ type Client struct {
 	calls   calls
 	holds   holds
 	logger  *slog.Logger
-	logs    serial
-	dropped int64         // log lines that were not passed on; the pump's own
+	logs    chan *slog.Record
+	dropped int64         // lines of the log that were not passed on; the pump's own
 	ended   chan struct{} // closed when the pump is
 	closing sync.Once
 }
@@ -78,6 +47,7 @@ func Open(url string, options ...Option) (*Client, error) {
 		id:     native.BelayClientId(handle),
 		calls:  calls{pending: map[int64]chan event{}},
 		logger: config.logger,
+		logs:   make(chan *slog.Record, maxLogs),
 		ended:  make(chan struct{}),
 	}
 	if err := c.startPump(); err != nil {
@@ -103,6 +73,9 @@ func (c *Client) Close() error {
 	})
 	return nil
 }
+
+// Version is the version of the library, "major.minor.patch".
+func Version() string { return native.BelayVersion() }
 
 // ID is the id of this client, which other clients' Inspect shows.
 func (c *Client) ID() string { return c.id }
@@ -168,11 +141,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 func (c *Client) Break(ctx context.Context, name string, fence int64) ([]Member, error) {
 	e, err := c.ask(ctx, native.SubmitBreak(name, fence))
 	defer e.free()
-	var losers []Member
-	for i := 0; i < e.members(); i++ {
-		losers = append(losers, e.member(i))
-	}
-	return losers, err
+	return all(e, e.member), err
 }
 
 // List finds names in use that match a glob pattern (*, ?, [a-z], \ escapes), limit of them at most. It also returns how many there
@@ -180,10 +149,27 @@ func (c *Client) Break(ctx context.Context, name string, fence int64) ([]Member,
 func (c *Client) List(ctx context.Context, pattern string, limit int) (names []string, total int64, err error) {
 	e, err := c.ask(ctx, native.SubmitList(pattern, int64(limit)))
 	defer e.free()
-	for i := 0; i < e.members(); i++ {
-		names = append(names, e.text(i, native.MemberName))
+	return all(e, e.name), e[native.FieldTotal], err
+}
+
+// Names iterates over all names in use that match a pattern, as [Client.List] does; from Go 1.23 on by range. It asks when the loop begins,
+// and yields 1000000 names at most. An error comes alone and ends the loop.
+func (c *Client) Names(ctx context.Context, pattern string) func(yield func(name string, err error) bool) {
+	return func(yield func(string, error) bool) {
+		names, _, err := c.List(ctx, pattern, maxNames)
+		if err != nil {
+			yield("", err)
+		}
+		for i := 0; i < len(names) && yield(names[i], nil); i++ {
+		}
 	}
-	return names, e[native.FieldTotal], err
+}
+
+const maxNames = 1000000 // the most that the library lists
+
+// OwnerHolds says how many holds of a lock's name an [Owner] has in this client, other than lost ones. It is a local read.
+func (c *Client) OwnerHolds(owner int64, name string) (int64, error) {
+	return c.local(func(handle uintptr) int64 { return native.BelayOwnerHolds(handle, owner, name) })
 }
 
 // FencedWrite performs one Redis command on a key of yours, unless a newer fence has written this key. So a holder that lost its lock
@@ -207,6 +193,16 @@ func (c *Client) FencedWrite(ctx context.Context, key string, fence int64, words
 }
 
 func (e *event) members() int { return int(e[native.FieldMembers]) }
+
+// all lists what one returns of each member.
+func all[T any](e *event, one func(member int) T) (list []T) {
+	for i := 0; i < e.members(); i++ {
+		list = append(list, one(i))
+	}
+	return list
+}
+
+func (e *event) name(i int) string { return e.text(i, native.MemberName) }
 
 func (e *event) member(i int) Member {
 	return Member{
@@ -236,15 +232,21 @@ var slogLevels = map[int64]slog.Level{
 // log passes a line on. A logger may block, which must not stop the pump.
 func (c *Client) log(e *event) {
 	c.dropped += e[native.FieldDropped]
-	if c.logs.size() >= maxLogs {
-		c.dropped++
-		return
-	}
 	record := slog.NewRecord(time.UnixMilli(e[native.FieldTimeMs]), slogLevels[e[native.FieldLevel]], e.message(), 0)
 	record.AddAttrs(slog.String("client", c.id))
 	if c.dropped > 0 {
 		record.AddAttrs(slog.Int64("dropped", c.dropped))
-		c.dropped = 0
 	}
-	c.logs.run(func() { c.logger.Handler().Handle(context.Background(), record) }) //nolint:errcheck // nobody to tell
+	select {
+	case c.logs <- &record:
+		c.dropped = 0
+	default:
+		c.dropped++
+	}
+}
+
+func (c *Client) passLogs() {
+	for record := range c.logs {
+		c.logger.Handler().Handle(context.Background(), *record) //nolint:errcheck // nobody to tell
+	}
 }

@@ -3,6 +3,7 @@ package belay
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log"
 	"log/slog"
 	"os"
@@ -45,6 +46,14 @@ func TestEveryStatusIsMapped(t *testing.T) {
 	}
 	if unknown := Status(999); unknown.Class() != ClassRefused || unknown.String() != "UNKNOWN" {
 		t.Errorf("an unknown status: %v, %v", unknown, unknown.Class())
+	}
+}
+
+func TestVersionIsThatOfTheLibrary(t *testing.T) {
+	version, err := exec.Command("pkg-config", "--modversion", "belay").Output()
+	must(t, err)
+	if Version() != strings.TrimSpace(string(version)) {
+		t.Errorf("version %q, not %q", Version(), version)
 	}
 }
 
@@ -114,6 +123,13 @@ func TestErrorsOfTheServer(t *testing.T) {
 	cli(t, server, "-a", "secret", "lpush", "belay:r:{b}", "x")
 	_, _, err = right.Mutex("b").TryLock(within(t, patience))
 	wantError(t, err, ErrWrongType)
+}
+
+// A server without TLS is asked for it.
+func TestServerWithoutTLSIsUnsupported(t *testing.T) {
+	server := ownServerBeside(t)
+	_, _, err := openAt(t, fmt.Sprintf("rediss://127.0.0.1:%d", server.port)).Mutex("a").TryLock(within(t, patience))
+	wantError(t, err, ErrUnsupportedServer)
 }
 
 func cli(t *testing.T, server *server, arguments ...string) {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"belay.invalid/belay/internal/native"
 )
 
 func threads(t *testing.T) int {
@@ -75,23 +77,12 @@ func wantNothingLeft(t *testing.T, client *Client) {
 
 // The pump may tell of a loss when the release has ended the hold already.
 func TestNewsOfReleasedHoldsLeaveNothing(t *testing.T) {
-	const losses = 500
 	client := open(t)
-	mutex := client.Mutex(name(t))
-	for i := 0; i < losses; i++ {
-		hold := mustLock(t, mutex)
-		if _, err := client.Break(within(t, patience), mutex.lock.names[0], hold.Fence()); err != nil {
-			t.Fatal(err)
-		}
-		for limit := time.Now().Add(patience); hold.State() != Lost; { // without a pause: the release is to overtake the news
-			if time.Now().After(limit) {
-				t.Fatal("it is not lost")
-			}
-		}
-		if err := hold.UnlockNoWait(); !errors.Is(err, ErrLost) {
-			t.Fatal(err)
-		}
-	}
+	hold := mustLock(t, client.Mutex(name(t)))
+	must(t, hold.Unlock())
+	client.with(func(handle uintptr) {
+		client.holds.tell(handle, &event{native.FieldKind: native.KindLost, native.FieldHold: hold.id})
+	})
 	wantNothingLeft(t, client)
 }
 
@@ -115,6 +106,7 @@ func TestCancelledLocksLeaveNothing(t *testing.T) {
 	eventually(t, "all wait", func() bool { return metrics(t, client).Pendings == cancels })
 	cancel()
 	all.Wait()
+	eventually(t, "only the holder is left on the server", func() bool { return members(t, client, mutex.lock.names[0]) == 1 })
 	must(t, hold.Unlock())
 	wantNothingLeft(t, client)
 }
@@ -182,7 +174,11 @@ func TestDroppedHoldIsAbandonedWithAWarning(t *testing.T) {
 	var log lockedBuffer
 	client := open(t, WithWatchdogLease(300*time.Millisecond), WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))))
 	lock := name(t)
-	ctx := mustLock(t, client.Mutex(lock)).Context(context.Background())
+	goroutines := runtime.NumGoroutine()
+	hold := mustLock(t, client.Mutex(lock))
+	hold.OnChange(func(Change) {})
+	ctx := hold.Context(context.Background())
+	hold = nil
 	collect := func() bool {
 		runtime.GC()
 		return strings.Contains(log.String(), "dropped")
@@ -199,6 +195,7 @@ func TestDroppedHoldIsAbandonedWithAWarning(t *testing.T) {
 	if text := log.String(); strings.Count(text, "dropped") != 1 || !strings.Contains(text, lock) {
 		t.Errorf("log: %s", text)
 	}
+	eventually(t, "its listener has ended", func() bool { return runtime.NumGoroutine() <= goroutines })
 	must(t, mustLock(t, open(t).Mutex(lock)).Unlock()) // its lease has ended
 	wantNothingLeft(t, client)
 }

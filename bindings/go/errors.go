@@ -26,7 +26,7 @@ type Error struct {
 	// Remaining is, of ErrBusy and ErrTimeout, what is left of the other holder's lease and lock-delay. Whoever renews the lease has
 	// the name for longer. 0: not known.
 	Remaining time.Duration
-	cause     error // of a wait that its context ended: context.Canceled or context.DeadlineExceeded
+	cause     error // context.Canceled or context.DeadlineExceeded, if the context has ended
 }
 
 // Error returns the message and the status.
@@ -83,11 +83,21 @@ func (e *event) failure(ctx context.Context) error {
 	if err.Status == ErrBusy || err.Status == ErrTimeout {
 		err.Remaining = time.Duration(e[native.FieldRemainingMs]) * time.Millisecond
 	}
-	if deadline, ok := ctx.Deadline(); ok && err.Status == ErrTimeout && time.Until(deadline) <= 0 {
-		err.cause = context.DeadlineExceeded // the library ended the wait just before the context's own timer
+	if err.Status == ErrTimeout || err.Status == ErrUnavailable {
+		err.cause = ended(ctx)
 	}
 	return err
 }
+
+// ended is why the context has ended, if it has. The library may be earlier than the context's own timer.
+func ended(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && time.Until(deadline) <= 0 {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
+func noContext() error { return &Error{Status: ErrInvalidArgument, Message: "nil Context"} }
 
 // interrupted is the error of a call whose context has ended. The trouble is the server's, if that was in the way.
 func interrupted(ctx context.Context, inDoubt time.Duration, trouble string) error {

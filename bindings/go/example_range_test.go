@@ -5,9 +5,26 @@ package belay_test
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"belay.invalid/belay"
 )
+
+func ExampleClient_Names() {
+	ctx := context.Background()
+	hold, _ := client.Multi("jobs:1", "jobs:2").Lock(ctx)
+	for name, err := range client.Names(ctx, "jobs:*") {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(name)
+	}
+	fmt.Println(hold.Unlock())
+	// Unordered output:
+	// jobs:1
+	// jobs:2
+	// <nil>
+}
 
 func ExampleHold_Changes() {
 	hold, _ := client.Mutex("leader").Lock(context.Background())

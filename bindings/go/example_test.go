@@ -35,23 +35,33 @@ func Example() {
 	}
 	defer client.Close()
 
-	pay := func(ctx context.Context, order string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err = client.Mutex("orders:42").Do(ctx, func(ctx context.Context, hold *belay.Hold) error {
+		// This context ends when the lock is lost. The database refuses older fences.
+		return charge(ctx, "orders:42", hold.Fence())
+	})
+	if errors.Is(err, belay.ErrLost) {
+		log.Print("another process may have charged, too")
+	}
+	fmt.Println(err)
+	// Output:
+	// charging orders:42 under a fence: true
+	// <nil>
+}
+
+func ExampleMutex_Lock() {
+	pay := func(ctx context.Context, order string) (err error) {
 		hold, err := client.Mutex(order).Lock(ctx)
 		if err != nil {
 			return err
 		}
-		// The context ends when the lock is lost. The database refuses older fences.
-		if err := charge(hold.Context(ctx), order, hold.Fence()); err != nil {
-			hold.Unlock()
-			return err
-		}
-		return hold.Unlock() // ErrLost: another process may have charged, too
+		defer func() { err = errors.Join(err, hold.Unlock()) }()
+		return charge(hold.Context(ctx), order, hold.Fence())
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	fmt.Println(pay(ctx, "orders:42"))
+	fmt.Println(pay(context.Background(), "orders:48"))
 	// Output:
-	// charging orders:42 under a fence: true
+	// charging orders:48 under a fence: true
 	// <nil>
 }
 
@@ -64,23 +74,25 @@ func ExampleMutex_TryLock() {
 		case !ok:
 			fmt.Println("somebody else is on it")
 		default:
-			defer hold.Unlock()
 			fmt.Println("reporting")
+			if err := hold.Unlock(); errors.Is(err, belay.ErrLost) {
+				fmt.Println("somebody else may have reported, too")
+			}
 		}
 	}
 	report()
 	hold, _ := client.Mutex("nightly-report").Lock(context.Background())
 	report()
-	hold.Unlock()
+	fmt.Println(hold.Unlock())
 	// Output:
 	// reporting
 	// somebody else is on it
+	// <nil>
 }
 
 func ExampleMutex_Lock_errors() {
 	mutex := client.Mutex("orders:43", belay.Wait(20*time.Millisecond))
 	first, _ := mutex.Lock(context.Background())
-	defer first.Unlock()
 	_, err := mutex.Lock(context.Background())
 	var failure *belay.Error
 	switch {
@@ -91,7 +103,10 @@ func ExampleMutex_Lock_errors() {
 	case errors.As(err, &failure):
 		fmt.Println(failure, failure.Status.Class())
 	}
-	// Output: others held it all the time
+	fmt.Println(first.Unlock())
+	// Output:
+	// others held it all the time
+	// <nil>
 }
 
 func ExampleHold_Context() {
@@ -123,13 +138,15 @@ func ExampleHold_OnChange() {
 }
 
 func ExampleClient_Multi() {
-	hold, err := client.Multi("account:7", "account:9").Lock(context.Background()) // both, or neither
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer hold.Unlock()
-	fmt.Println(len(hold.Fences()), "fences")
-	// Output: 2 fences
+	both := client.Multi("account:7", "account:9") // or neither
+	err := both.Do(context.Background(), func(ctx context.Context, hold *belay.Hold) error {
+		fmt.Println("transferring under", len(hold.Fences()), "fences")
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// transferring under 2 fences
+	// <nil>
 }
 
 func ExampleOwner() {
@@ -162,14 +179,15 @@ func ExampleRWMutex() {
 
 func ExampleSemaphore() {
 	gpu := client.Semaphore("gpu", 8)
-	two, err := gpu.Acquire(context.Background(), 2)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer two.Unlock()
-	available, limit, _ := gpu.Available(context.Background())
-	fmt.Println(available, "of", limit)
-	// Output: 6 of 8
+	err := gpu.Do(context.Background(), 2, func(ctx context.Context, hold *belay.Hold) error {
+		available, limit, err := gpu.Available(ctx)
+		fmt.Println(available, "of", limit, "are free")
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// 6 of 8 are free
+	// <nil>
 }
 
 func ExampleLatch() {
@@ -193,20 +211,20 @@ func ExampleClient_FencedWrite() {
 	late, _ := mutex.Lock(ctx)
 	late.Unlock() // here: its process was stopped, and the lease ended
 	hold, _ := mutex.Lock(ctx)
-	defer hold.Unlock()
 	reply, err := client.FencedWrite(ctx, "order:45:state", hold.Fence(), "SET", "paid", "EX", "60")
 	fmt.Println(reply, err)
 	_, err = client.FencedWrite(ctx, "order:45:state", late.Fence(), "SET", "new")
 	fmt.Println(errors.Is(err, belay.ErrStaleFence))
+	fmt.Println(hold.Unlock())
 	// Output:
 	// OK <nil>
 	// true
+	// <nil>
 }
 
 func ExampleClient_Inspect() {
 	ctx := context.Background()
 	hold, _ := client.Mutex("orders:46").Lock(ctx)
-	defer hold.Unlock()
 	found, err := client.Inspect(ctx, "orders:46")
 	if err != nil {
 		log.Fatal(err)
@@ -215,9 +233,11 @@ func ExampleClient_Inspect() {
 		fmt.Println("held by this process:", holder.PID == os.Getpid(), "of this client:", holder.Client == client.ID())
 	}
 	fmt.Println(len(found.Waiters), "waiters")
+	fmt.Println(hold.Unlock())
 	// Output:
 	// held by this process: true of this client: true
 	// 0 waiters
+	// <nil>
 }
 
 func ExampleClient_Break() {

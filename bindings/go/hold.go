@@ -47,30 +47,40 @@ func (h *Hold) State() State {
 	if h.granted().ended.Load() {
 		return Released
 	}
-	state := Lost
-	h.client.with(func(handle uintptr) { state = State(max(0, native.BelayHoldState(handle, h.id))) })
-	if n, found := h.client.holds.Load(h.id); found && state == Lost {
+	state, err := h.client.local(func(handle uintptr) int64 { return native.BelayHoldState(handle, h.id) })
+	if err != nil {
+		state = int64(Lost)
+	}
+	if n, found := h.client.holds.Load(h.id); found && State(state) == Lost {
 		<-n.(*news).over.Done() // the pump is about to end the contexts
 	}
-	return state
+	return State(state)
 }
 
 // Remaining says for how long the lock is certainly ours even if the client hears nothing more; 0 once it is lost or released. It is a
 // local read.
 func (h *Hold) Remaining() time.Duration {
-	remaining := int64(0)
-	h.granted().client.with(func(handle uintptr) { remaining = native.BelayHoldRemainingMs(handle, h.id) })
-	return time.Duration(max(0, remaining)) * time.Millisecond
+	remaining, _ := h.granted().client.local(func(handle uintptr) int64 { return native.BelayHoldRemainingMs(handle, h.id) })
+	return time.Duration(remaining) * time.Millisecond
 }
 
 // Unlock releases the hold. Whatever it returns, this call ends the hold and its contexts. It waits for the server's answer, at most the
 // request timeout. [ErrLost]: the hold had been lost; another process may have worked at the same time. [ErrUnavailable]: no answer
 // came; the client goes on trying, and the end of the lease frees the name at the latest. [ErrUnknownHold]: it was released before.
-func (h *Hold) Unlock() error {
+func (h *Hold) Unlock() error { return h.UnlockContext(context.Background()) }
+
+// UnlockContext is as [Hold.Unlock], but waits for the server's answer no longer than ctx lives, or 2 ms. If ctx ends first, or has ended
+// before the call, the release is sent all the same, and the client goes on trying. Then the error is [ErrCancelled] and
+// context.Canceled, or [ErrUnavailable] and context.DeadlineExceeded. The hold has ended, but whether it was lost is not known, and the
+// server may keep the name until the end of the lease. A loss that is known by then is [ErrLost]. A nil ctx is refused: the hold stays.
+func (h *Hold) UnlockContext(ctx context.Context) error {
+	if ctx == nil {
+		return noContext()
+	}
 	return h.end(func() error {
-		_, err := h.client.run(context.Background(), func(handle uintptr, tag int64, patienceMs int64, e *event) bool {
+		_, err := h.client.submit(ctx, func(handle uintptr, tag int64, patienceMs int64, e *event) bool {
 			return native.ReleaseRow(handle, tag, h.id, patienceMs, e[:]) != 0
-		})
+		}, false)
 		return err
 	})
 }
@@ -101,40 +111,32 @@ func (h *Hold) end(f func() error) error {
 
 // local calls what needs no server.
 func (h *Hold) local(f func(handle uintptr, hold int64) int) error {
-	status := 0
-	if !h.client.with(func(handle uintptr) { status = f(handle, h.id) }) {
-		return h.client.refusal()
-	}
-	if status != 0 {
-		return &Error{Status: Status(status)}
-	}
-	return nil
+	_, err := h.client.local(func(handle uintptr) int64 { return -int64(f(handle, h.id)) })
+	return err
 }
 
 // Extend lets a hold with a fixed lease last that long from now; it never shortens it.
 func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
-	return h.ask(ctx, func(handle uintptr, tag int64) int {
-		return native.BelaySubmitExtend(handle, tag, h.id, milliseconds(lease))
-	})
+	return h.ask(ctx, func(id int64) native.Submission { return native.SubmitExtend(id, milliseconds(lease)) })
 }
 
 // Verify asks the server whether the lock is still ours: nil, [ErrLost] or [ErrUnavailable]. It costs a round trip; State is local.
 func (h *Hold) Verify(ctx context.Context) error {
-	return h.ask(ctx, func(handle uintptr, tag int64) int { return native.BelaySubmitVerify(handle, tag, h.id) })
+	return h.ask(ctx, native.SubmitVerify)
 }
 
 // Downgrade turns an exclusive hold of a lock into a reader's, without releasing it. It keeps its fence, and readers that are next in
 // line get the name, too, with the same fence. There is no way back: an owner that reads and asks to have the name alone gets
 // [ErrWouldDeadlock].
 func (h *Hold) Downgrade(ctx context.Context) error {
-	return h.ask(ctx, func(handle uintptr, tag int64) int { return native.BelaySubmitDowngrade(handle, tag, h.id) })
+	return h.ask(ctx, native.SubmitDowngrade)
 }
 
-func (h *Hold) ask(ctx context.Context, submit native.Submission) error {
+func (h *Hold) ask(ctx context.Context, submit func(hold int64) native.Submission) error {
 	if h == nil || h.client == nil {
 		return neverGranted()
 	}
-	_, err := h.client.ask(ctx, submit)
+	_, err := h.client.ask(ctx, submit(h.id))
 	return err
 }
 
@@ -170,63 +172,75 @@ type Change struct {
 // An f that refers to the hold keeps it from being dropped. A nil f is ignored.
 func (h *Hold) OnChange(f func(Change)) {
 	if h.granted(); f != nil {
-		h.news().listen(f)
+		n := h.news()
+		go n.each(context.Background(), n.latest(), func(change Change) bool { f(change); return true })
 	}
 }
 
-// Changes iterates over the hold's state, from Go 1.23 on by range: it yields the latest change, if there was one already, and then each new
-// one. A slow loop misses those that have been overtaken, but never Lost. It ends after Lost, and when the hold is released or the context
-// ends. The loop keeps the hold from being dropped.
+// Changes iterates over the hold's state, from Go 1.23 on by range: it yields the latest change, if there was one already, and then each
+// new one. It ends after Lost, and when the hold is released or the context ends. The loop keeps the hold from being dropped.
 func (h *Hold) Changes(ctx context.Context) func(yield func(Change) bool) {
 	n := h.granted().news()
 	return func(yield func(Change) bool) {
 		defer runtime.KeepAlive(h)
-		for seen, over := (Change{}), false; ; {
-			last, more := n.latest()
-			if last != seen && !yield(last) || last.State == Lost || over {
-				return
-			}
-			seen = last
-			select {
-			case <-more:
-			case <-n.over.Done():
-				over = true
-			case <-ctx.Done():
-				over = true
-			}
-		}
+		n.each(ctx, n.latest(), yield)
 	}
 }
 
 // drop is the end of a hold that nobody refers to any more.
 func (h *Hold) drop() {
-	abandoned := false
-	h.client.with(func(handle uintptr) { abandoned = native.BelayHoldAbandon(handle, h.id) == 0 })
-	h.client.holds.remove(h.id)
-	if !abandoned {
-		return
+	err := h.local(native.BelayHoldAbandon)
+	h.client.holds.remove(h.id).end(nil) //nolint:errcheck // it is nil
+	if err == nil {
+		// A logger may block.
+		go h.client.logger.Warn("a hold was dropped without Unlock; it is abandoned, and free when its lease ends",
+			"name", h.name, "fence", h.Fence())
 	}
-	logger, name, fence := h.client.logger, h.name, h.Fence()
-	h.client.logs.run(func() {
-		logger.Warn("a hold was dropped without Unlock; it is abandoned, and free when its lease ends", "name", name, "fence", fence)
-	})
 }
 
 // news is what a hold shares with the pump. It does not refer to the hold, so that a dropped one is noticed.
 type news struct {
-	over      context.Context // ends when the hold is lost, with the cause, or released
-	stop      context.CancelCauseFunc
-	mu        sync.Mutex
-	contexts  map[context.Context]context.CancelCauseFunc
-	last      Change
-	more      chan struct{} // closed by the next change
-	listeners []func(Change)
-	serial    serial
+	over     context.Context // ends when the hold is lost, with the cause, or released
+	stop     context.CancelCauseFunc
+	mu       sync.Mutex
+	contexts map[context.Context]context.CancelCauseFunc
+	last     *change
+}
+
+// change is a link of the chain of changes: whoever has one finds all later ones.
+type change struct {
+	Change               // of the first link none
+	more   chan struct{} // closed when there is a next one
+	next   *change
 }
 
 func newNews() *news {
 	over, stop := context.WithCancelCause(context.Background())
-	return &news{over: over, stop: stop, more: make(chan struct{}), contexts: map[context.Context]context.CancelCauseFunc{}}
+	return &news{over: over, stop: stop, last: &change{more: make(chan struct{})}, contexts: map[context.Context]context.CancelCauseFunc{}}
+}
+
+func (n *news) latest() *change {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
+}
+
+// each calls f with a change and all later ones, until f returns false, or the hold or the context ends.
+func (n *news) each(ctx context.Context, at *change, f func(Change) bool) {
+	for ; at.State == 0 || f(at.Change) && at.State != Lost; at = at.next {
+		select {
+		case <-at.more:
+			continue
+		case <-ctx.Done():
+			return
+		case <-n.over.Done():
+		}
+		select {
+		case <-at.more: // the loss that has ended it
+		default:
+			return
+		}
+	}
 }
 
 // follow ends a context with the hold.
@@ -253,33 +267,14 @@ func (n *news) finish(cause error) {
 	n.stop(cause) // last: State waits for it
 }
 
-func (n *news) listen(f func(Change)) {
+func (n *news) tell(news Change) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.listeners = append(n.listeners, f)
-	if last := n.last; last.State != 0 {
-		n.serial.run(func() { f(last) })
-	}
-}
-
-// latest returns the last change and what closes with the next one.
-func (n *news) latest() (Change, chan struct{}) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.last, n.more
-}
-
-func (n *news) tell(change Change) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.last = change
-	close(n.more)
-	n.more = make(chan struct{})
-	if change.State == Lost {
-		n.finish(&Error{Status: ErrLost, Message: change.Message, Reason: change.Reason})
-	}
-	for _, f := range n.listeners {
-		n.serial.run(func() { f(change) })
+	n.last.next = &change{Change: news, more: make(chan struct{})}
+	close(n.last.more)
+	n.last = n.last.next
+	if news.State == Lost {
+		n.finish(&Error{Status: ErrLost, Message: news.Message, Reason: news.Reason})
 	}
 }
 

@@ -2,6 +2,7 @@ package belay
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"belay.invalid/belay/internal/native"
@@ -50,7 +51,7 @@ func (l *Latch) Wait(ctx context.Context, generation int64) (opened int64, err e
 // TryWait does not wait: false if the latch is not open.
 func (l *Latch) TryWait(ctx context.Context, generation int64) (opened int64, ok bool, err error) {
 	e, err := l.lock(generation).submit(ctx, 0)
-	if busy(err) {
+	if errors.Is(err, ErrBusy) {
 		return 0, false, nil
 	}
 	return e[native.FieldGeneration], err == nil, err

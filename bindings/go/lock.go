@@ -35,10 +35,27 @@ func (l *lock) acquire(ctx context.Context, more ...func(request uintptr)) (*Hol
 	return l.hold(ctx, e)
 }
 
+// do runs fn with a hold, which ends with it.
+func (l *lock) do(ctx context.Context, fn func(context.Context, *Hold) error, more ...func(request uintptr)) (err error) {
+	hold, err := l.acquire(ctx, more...)
+	if err != nil {
+		return err
+	}
+	defer func() { // also of a panic
+		if hold.ended.Load() {
+			return
+		}
+		if unlocked := hold.Unlock(); unlocked != nil {
+			err = errors.Join(err, unlocked)
+		}
+	}()
+	return fn(hold.Context(ctx), hold)
+}
+
 // try does not wait for others.
 func (l *lock) try(ctx context.Context, more ...func(request uintptr)) (*Hold, bool, error) {
 	e, err := l.submit(ctx, 0, more...)
-	if busy(err) {
+	if errors.Is(err, ErrBusy) {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -47,9 +64,6 @@ func (l *lock) try(ctx context.Context, more ...func(request uintptr)) (*Hold, b
 	hold, err := l.hold(ctx, e)
 	return hold, err == nil, err
 }
-
-// busy says that a try did not get what it asked for.
-func busy(err error) bool { return errors.Is(err, ErrBusy) }
 
 // submit waits so long at most, and no longer than the context lives.
 func (l *lock) submit(ctx context.Context, wait int64, more ...func(request uintptr)) (*event, error) {
@@ -85,9 +99,8 @@ func (l *lock) hold(ctx context.Context, e *event) (*Hold, error) {
 		permits: e[native.FieldPermits],
 	}
 	for i := 1; i < len(l.names); i++ {
-		fence := int64(0) // if the client is closed by now: then the hold is lost
-		l.client.with(func(handle uintptr) { fence = max(0, native.BelayHoldFence(handle, id, i)) })
-		h.fences = append(h.fences, fence)
+		fence, _ := l.client.local(func(handle uintptr) int64 { return native.BelayHoldFence(handle, id, i) })
+		h.fences = append(h.fences, fence) // 0 if the client is closed by now: then the hold is lost
 	}
 	runtime.SetFinalizer(h, (*Hold).drop)
 	return h, nil
@@ -103,6 +116,14 @@ func (c *Client) Mutex(name string, options ...LockOption) *Mutex {
 
 // Multi makes a lock of several names: all or none. With options: Mutex(name, And(names...), options...).
 func (c *Client) Multi(names ...string) *Mutex { return &Mutex{*c.lock(PrimitiveLock, And(names...))} }
+
+// Do waits for the lock as [Mutex.Lock] does, runs fn, and releases the lock. If Lock fails, fn does not run. The context of fn is that of
+// [Hold.Context]: it ends when the lock is lost, and context.Cause says why. Do returns the error of fn, joined with that of [Hold.Unlock]:
+// after a loss errors.Is finds [ErrLost], whatever fn returned. A panic in fn releases the lock and goes on, and so does runtime.Goexit.
+// The release waits for the server's answer, as Unlock does, also if ctx has ended. If fn ends the hold itself, fn alone gets the error.
+func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
+	return m.lock.do(ctx, fn)
+}
 
 // Lock waits for the lock until the context ends. Waiters are served in the order in which they came. With any error you do not have
 // the lock; the server may keep it for Error.InDoubt.
@@ -121,6 +142,16 @@ func (c *Client) RWMutex(name string, options ...LockOption) *RWMutex {
 		write: *c.lock(PrimitiveLock, append([]LockOption{And(name)}, options...)...),
 		read:  *c.lock(PrimitiveLock, append([]LockOption{AndShared(name)}, options...)...),
 	}
+}
+
+// Do runs fn under the writer's lock, as [Mutex.Do] does.
+func (m *RWMutex) Do(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
+	return m.write.do(ctx, fn)
+}
+
+// RDo runs fn under a reader's lock, as [Mutex.Do] does.
+func (m *RWMutex) RDo(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
+	return m.read.do(ctx, fn)
 }
 
 // Lock waits for the writer's lock, as [Mutex.Lock] does.

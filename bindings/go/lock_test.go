@@ -219,6 +219,39 @@ func TestSecondUnlockIsRefused(t *testing.T) {
 	}
 }
 
+// A release is sent whatever becomes of the context: the lease would keep the name for an hour.
+func TestUnlockContextWaitsNoLongerThanItsContext(t *testing.T) {
+	server := ownServer(t)
+	client := openAt(t, server.url(), WithWatchdogLease(time.Hour))
+	must(t, mustLock(t, client.Mutex("a")).UnlockContext(within(t, patience)))
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx    context.Context
+		wanted []error
+	}{
+		"deadline":  {within(t, 20*time.Millisecond), []error{ErrUnavailable, context.DeadlineExceeded}},
+		"cancelled": {ended, []error{ErrCancelled, context.Canceled}},
+	} {
+		hold := mustLock(t, client.Mutex(name))
+		ctx := hold.Context(context.Background())
+		server.tell(t, "pause")
+		wantError(t, hold.UnlockContext(test.ctx), test.wanted...)
+		if hold.State() != Released || ctx.Err() == nil {
+			t.Errorf("%s: state %v, context %v", name, hold.State(), ctx.Err())
+		}
+		wantError(t, hold.UnlockContext(test.ctx), ErrUnknownHold)
+		server.tell(t, "continue")
+		must(t, mustLock(t, openAt(t, server.url()).Mutex(name)).Unlock())
+	}
+	lost := mustLock(t, client.Mutex("a"))
+	_, err := client.Break(within(t, patience), "a", 0)
+	must(t, err)
+	eventually(t, "the loss", func() bool { return lost.State() == Lost })
+	wantLost(t, lost.UnlockContext(ended), ReasonBroken)
+	wantNothingLeft(t, client)
+}
+
 func TestUnlockNoWaitFreesTheName(t *testing.T) {
 	mutex := open(t).Mutex(name(t))
 	for i := 0; i < 10; i++ {
@@ -282,7 +315,7 @@ func TestReleaseEndsTheContextsOfAHold(t *testing.T) {
 }
 
 func TestUnreachableServerIsAtRiskAndThenLost(t *testing.T) {
-	server := ownServer(t)
+	server := ownServerBeside(t)
 	client := openAt(t, server.url(), WithWatchdogLease(1500*time.Millisecond), WithRequestTimeout(500*time.Millisecond))
 	hold := mustLock(t, client.Mutex("a"))
 	changes := make(chan Change, 10)
@@ -368,12 +401,23 @@ func TestOwnersMayLockAgain(t *testing.T) {
 	client := open(t)
 	lock := name(t)
 	mutex := client.Mutex(lock, Owner(7))
+	wantHolds := func(want int64) {
+		t.Helper()
+		if holds, err := client.OwnerHolds(7, lock); holds != want || err != nil {
+			t.Errorf("%d holds, not %d; %v", holds, want, err)
+		}
+	}
 	outer, inner := mustLock(t, mutex), mustLock(t, mutex)
+	wantHolds(2)
 	must(t, inner.Unlock())
+	wantHolds(1)
 	if _, ok, _ := client.Mutex(lock, Owner(8)).TryLock(within(t, patience)); ok {
 		t.Error("another owner got the lock")
 	}
 	must(t, outer.Unlock())
+	wantHolds(0)
+	_, err := client.OwnerHolds(-1, lock)
+	wantError(t, err, ErrInvalidArgument)
 	rw := client.RWMutex(lock, Owner(7))
 	reader, err := rw.RLock(within(t, patience))
 	must(t, err)
@@ -473,12 +517,46 @@ func TestLockers(t *testing.T) {
 		wantPanic(t, locker.Unlock)
 	}
 	readers := rw.RLocker(within(t, patience))
-	readers.Lock()
-	readers.Lock()
-	readers.Unlock()
-	readers.Unlock()
-	defer mustLock(t, client.Mutex(lock)).Unlock()
+	for _, step := range []func(){readers.Lock, readers.Lock, readers.Unlock, readers.Unlock} {
+		step()
+	}
+	holder := mustLock(t, client.Mutex(lock))
 	wantPanic(t, rw.Locker(within(t, time.Millisecond)).Lock)
+	must(t, holder.Unlock())
+}
+
+// lockers are all ways to make one.
+func lockers(client *Client, lock string) []sync.Locker {
+	ctx := context.Background()
+	return []sync.Locker{client.Mutex(lock).Locker(ctx), client.RWMutex(lock).Locker(ctx), client.RWMutex(lock).RLocker(ctx)}
+}
+
+func TestLockersPanicOnALossAndOnAClosedClient(t *testing.T) {
+	client, closed := open(t), open(t)
+	lock := name(t)
+	for _, locker := range lockers(client, lock) {
+		locker.Lock()
+		_, err := client.Break(within(t, patience), lock, 0)
+		must(t, err)
+		wantPanicWith(t, ErrLost, locker.Unlock)
+	}
+	held := lockers(closed, lock)[0]
+	held.Lock()
+	must(t, closed.Close())
+	wantPanicWith(t, ErrLost, held.Unlock)
+	for _, locker := range lockers(closed, lock) {
+		wantPanicWith(t, ErrClosed, locker.Lock)
+	}
+}
+
+func wantPanicWith(t *testing.T, want error, f func()) {
+	t.Helper()
+	defer func() {
+		if err, _ := recover().(error); !errors.Is(err, want) {
+			t.Errorf("panicked with %v, not %v", err, want)
+		}
+	}()
+	f()
 }
 
 func wantPanic(t *testing.T, f func()) {

@@ -5,7 +5,9 @@ import (
 	"sync"
 )
 
-// Locker is a sync.Locker. As that cannot return errors, Lock and Unlock panic with them.
+// Locker is a sync.Locker for code that takes one. It cannot return errors, so Lock and Unlock panic with them: Lock if ctx ends, on a
+// closed client ([ErrClosed]), and wherever [Mutex.Lock] fails; Unlock if the lock was lost ([ErrLost]), also as the client was closed
+// meanwhile, and wherever [Hold.Unlock] fails. An Unlock of what is not locked panics, too. Nothing tells of a loss before Unlock.
 func (m *Mutex) Locker(ctx context.Context) sync.Locker { return &locker{ctx: ctx, lock: &m.lock} }
 
 // Locker is a sync.Locker of the writer's lock, as [Mutex.Locker].

@@ -163,6 +163,30 @@ func TestListHasALimit(t *testing.T) {
 	wantError(t, err, ErrInvalidArgument)
 }
 
+func TestNamesAreIterated(t *testing.T) {
+	client := open(t)
+	lock := name(t)
+	hold := mustLock(t, client.Multi(lock+"1", lock+"2\x00", lock+"3"))
+	for _, limit := range []int{3, 1} {
+		found := map[string]bool{}
+		client.Names(within(t, patience), lock+"*")(func(name string, err error) bool {
+			must(t, err)
+			found[name] = true
+			return len(found) < limit
+		})
+		if len(found) != limit || limit == 3 && !(found[lock+"1"] && found[lock+"2\x00"] && found[lock+"3"]) {
+			t.Errorf("up to %d names: %v", limit, found)
+		}
+	}
+	must(t, hold.Unlock())
+	wantError(t, namesError(open(t), within(t, 0)), context.DeadlineExceeded)
+	client.Names(within(t, patience), "")(func(name string, err error) bool {
+		wantError(t, err, ErrInvalidArgument)
+		return true
+	})
+	wantNothingLeft(t, client)
+}
+
 func TestBreakOfAnotherFenceChangesNothing(t *testing.T) {
 	client := open(t)
 	lock := name(t)

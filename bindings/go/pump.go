@@ -62,13 +62,18 @@ type submission func(handle uintptr, tag int64, patienceMs int64, e *event) bool
 // run submits, waits for the event, and returns it; of a failure an empty one. If the context ends, the submission is cancelled; what may
 // have an effect on the server is not undone, and its event still tells how it ended. The caller frees the event.
 func (c *Client) run(ctx context.Context, submit submission) (*event, error) {
-	e, tag, came := new(event), int64(0), false
 	if ctx == nil {
-		return e, &Error{Status: ErrInvalidArgument, Message: "nil Context"}
+		return new(event), noContext()
 	}
 	if ctx.Err() != nil {
-		return e, interrupted(ctx, 0, "")
+		return new(event), interrupted(ctx, 0, "")
 	}
+	return c.submit(ctx, submit, true)
+}
+
+// submit is as run, but submits also if the context has ended. Unless it cancels, it does not wait for the event beyond the context's end.
+func (c *Client) submit(ctx context.Context, submit submission, cancels bool) (*event, error) {
+	e, tag, came := new(event), int64(0), false
 	if !c.with(func(handle uintptr) {
 		tag = c.calls.last.Add(1)
 		came = patiently(handle, tag, e, submit)
@@ -76,7 +81,17 @@ func (c *Client) run(ctx context.Context, submit submission) (*event, error) {
 		return e, c.refusal()
 	}
 	if !came {
-		*e = c.await(ctx, tag)
+		meeting := c.calls.meet(tag)
+		select {
+		case *e = <-meeting:
+		case <-ctx.Done():
+			if !cancels {
+				go func() { late := <-meeting; late.free() }()
+				return e, interrupted(ctx, 0, "no answer was waited for")
+			}
+			c.with(func(handle uintptr) { native.BelayCancel(handle, tag) })
+			*e = <-meeting
+		}
 	}
 	if e.status() != 0 {
 		defer e.free()
@@ -103,17 +118,6 @@ func (c *Client) ask(ctx context.Context, submit native.Submission) (*event, err
 	})
 }
 
-func (c *Client) await(ctx context.Context, tag int64) event {
-	came := c.calls.meet(tag)
-	select {
-	case e := <-came:
-		return e
-	case <-ctx.Done():
-		c.with(func(handle uintptr) { native.BelayCancel(handle, tag) })
-		return <-came
-	}
-}
-
 // with calls f with the library's client, which lives until f returns. It returns false if there is none, or none any more.
 func (c *Client) with(f func(handle uintptr)) bool {
 	if c == nil {
@@ -130,33 +134,38 @@ func (c *Client) with(f func(handle uintptr)) bool {
 	return true
 }
 
+// local calls what needs no server: it gives a number, or minus a status.
+func (c *Client) local(f func(handle uintptr) int64) (int64, error) {
+	number := int64(0)
+	if !c.with(func(handle uintptr) { number = f(handle) }) {
+		return 0, c.refusal()
+	}
+	if number < 0 {
+		return 0, &Error{Status: Status(-number)}
+	}
+	return number, nil
+}
+
 // startPump begins to take events. The poller gets a descriptor of its own, as it closes it.
 func (c *Client) startPump() error {
 	fd := native.BelayClientFd(c.handle)
 	if fd < 0 {
 		return &Error{Status: Status(-fd), Message: "no descriptor for events"}
 	}
-	syscall.ForkLock.RLock()
-	own, err := syscall.Dup(int(fd))
-	if err == nil {
-		syscall.CloseOnExec(own)
+	own, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
+	if errno != 0 {
+		return &Error{Status: ErrUnavailable, Message: "no descriptor for events: " + errno.Error(), cause: errno}
 	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return &Error{Status: ErrUnavailable, Message: "no descriptor for events: " + err.Error(), cause: err}
-	}
-	wake := os.NewFile(uintptr(own), "belay events")
-	conn, err := wake.SyscallConn()
-	if err != nil {
-		wake.Close()
-		return &Error{Status: ErrUnavailable, Message: "no poller for events: " + err.Error(), cause: err}
-	}
+	wake := os.NewFile(own, "belay events")
+	conn, _ := wake.SyscallConn() // of an open file it always is there
 	go func() {
 		defer close(c.ended)
+		defer close(c.logs)
 		defer wake.Close()
 		rows := make([]int64, batch*len(event{}))
 		conn.Read(func(uintptr) bool { return c.drain(rows) }) //nolint:errcheck // ends with the END event
 	}()
+	go c.passLogs()
 	return nil
 }
 
@@ -221,38 +230,4 @@ func (e *event) text(member, field int) string {
 
 func (e *event) duration(member, field int) time.Duration {
 	return time.Duration(e.number(member, field)) * time.Millisecond
-}
-
-// serial runs functions one after the other, in a goroutine that lives while there are any.
-type serial struct {
-	mu    sync.Mutex
-	queue []func()
-}
-
-func (s *serial) run(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queue = append(s.queue, f)
-	if len(s.queue) == 1 {
-		go s.work(f)
-	}
-}
-
-func (s *serial) size() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.queue)
-}
-
-func (s *serial) work(f func()) {
-	for f != nil {
-		f()
-		s.mu.Lock()
-		s.queue = s.queue[1:]
-		f = nil
-		if len(s.queue) > 0 {
-			f = s.queue[0]
-		}
-		s.mu.Unlock()
-	}
 }

@@ -23,6 +23,11 @@ func (s *Semaphore) permits(n int64) func(request uintptr) {
 	return func(request uintptr) { native.BelayRequestSetPermits(request, n, s.limit) }
 }
 
+// Do waits for n permits, runs fn, and releases them, as [Mutex.Do] does with a lock.
+func (s *Semaphore) Do(ctx context.Context, n int64, fn func(ctx context.Context, hold *Hold) error) error {
+	return s.lock.do(ctx, fn, s.permits(n))
+}
+
 // Acquire waits for n permits until the context ends. Waiters are served in the order in which they came.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Hold, error) {
 	return s.lock.acquire(ctx, s.permits(n))

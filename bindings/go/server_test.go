@@ -16,6 +16,7 @@ type server struct {
 	launcher *exec.Cmd
 	commands io.WriteCloser
 	answers  io.Reader
+	port     int
 	socket   string
 }
 
@@ -31,7 +32,7 @@ func startServer(options ...string) (*server, error) {
 }
 
 func (s *server) hear() error {
-	_, err := fmt.Fscanf(s.answers, "%d %d %s\n", new(int), new(int), &s.socket)
+	_, err := fmt.Fscanf(s.answers, "%d %d %s\n", new(int), &s.port, &s.socket)
 	return err
 }
 
@@ -76,6 +77,12 @@ func ownServer(t testing.TB, options ...string) *server {
 	}
 	t.Cleanup(s.stop)
 	return s
+}
+
+// ownServerBeside is one of a test that mostly waits, and runs beside others that do.
+func ownServerBeside(t *testing.T) *server {
+	t.Parallel()
+	return ownServer(t)
 }
 
 func open(t testing.TB, options ...Option) *Client { return openAt(t, "", options...) }

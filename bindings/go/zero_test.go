@@ -50,6 +50,9 @@ func TestNilContextIsAnError(t *testing.T) {
 		"Break":       func() error { _, err := client.Break(none, lock+"held", 0); return err },
 		"List":        func() error { _, _, err := client.List(none, "*", 1); return err },
 		"FencedWrite": func() error { _, err := client.FencedWrite(none, lock, 1, "SET", "x"); return err },
+		"Do":          func() error { return client.Mutex(lock).Do(none, nil) },
+		"Names":       func() error { return namesError(client, none) },
+		"Unlock":      func() error { return hold.UnlockContext(none) },
 		"Extend":      func() error { return hold.Extend(none, time.Minute) },
 		"Verify":      func() error { return hold.Verify(none) },
 		"Downgrade":   func() error { return hold.Downgrade(none) },
@@ -75,6 +78,11 @@ func TestNilContextIsAnError(t *testing.T) {
 	}
 }
 
+func namesError(client *Client, ctx context.Context) (err error) {
+	client.Names(ctx, "*")(func(_ string, yielded error) bool { err = yielded; return true })
+	return err
+}
+
 func callsOf(client *Client) map[string]func() error {
 	ctx := context.Background()
 	return map[string]func() error{
@@ -84,6 +92,8 @@ func callsOf(client *Client) map[string]func() error {
 		"Break":       func() error { _, err := client.Break(ctx, "a", 0); return err },
 		"List":        func() error { _, _, err := client.List(ctx, "*", 1); return err },
 		"FencedWrite": func() error { _, err := client.FencedWrite(ctx, "a", 1, "SET", "x"); return err },
+		"Names":       func() error { return namesError(client, ctx) },
+		"OwnerHolds":  func() error { _, err := client.OwnerHolds(1, "a"); return err },
 		"Metrics":     func() error { _, err := client.Metrics(); return err },
 		"Mutex":       func() error { _, err := client.Mutex("a").Lock(ctx); return err },
 		"Multi":       func() error { _, _, err := client.Multi("a", "b").TryLock(ctx); return err },
@@ -125,12 +135,13 @@ func TestNilAndZeroHoldsWereNeverGranted(t *testing.T) {
 	ctx := context.Background()
 	for _, hold := range []*Hold{nil, {}} {
 		for what, call := range map[string]func() error{
-			"Unlock":       hold.Unlock,
-			"UnlockNoWait": hold.UnlockNoWait,
-			"Abandon":      hold.Abandon,
-			"Extend":       func() error { return hold.Extend(ctx, time.Minute) },
-			"Verify":       func() error { return hold.Verify(ctx) },
-			"Downgrade":    func() error { return hold.Downgrade(ctx) },
+			"Unlock":        hold.Unlock,
+			"UnlockContext": func() error { return hold.UnlockContext(ctx) },
+			"UnlockNoWait":  hold.UnlockNoWait,
+			"Abandon":       hold.Abandon,
+			"Extend":        func() error { return hold.Extend(ctx, time.Minute) },
+			"Verify":        func() error { return hold.Verify(ctx) },
+			"Downgrade":     func() error { return hold.Downgrade(ctx) },
 		} {
 			if err := promptly(t, what, call); !errors.Is(err, ErrUnknownHold) || !strings.Contains(err.Error(), "never granted") {
 				t.Errorf("%s: %v", what, err)

@@ -1,0 +1,113 @@
+package belay
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func wantLost(t *testing.T, err error, reason Reason) {
+	t.Helper()
+	var lost *Error
+	if !errors.As(err, &lost) || lost.Status != ErrLost || lost.Reason != reason {
+		t.Errorf("got %v, want a loss by %v", err, reason)
+	}
+}
+
+func TestDeletionOfTheDataIsALoss(t *testing.T) {
+	server := ownServer(t)
+	deletions := map[string][]string{"flushed": {"flushall"}, "deleted": {"del", "belay:r:{deleted}"}}
+	for lock, deletion := range deletions {
+		renewed := mustLock(t, openAt(t, server.url(), WithWatchdogLease(300*time.Millisecond)).Mutex(lock))
+		cli(t, server, deletion...)
+		wantLost(t, context.Cause(waitFor(renewed.Context(within(t, patience)))), ReasonGone)
+		wantError(t, renewed.Unlock(), ErrLost)
+	}
+	for lock, deletion := range deletions { // before a renewal tells of it
+		client := openAt(t, server.url())
+		released := mustLock(t, client.Mutex(lock))
+		cli(t, server, deletion...)
+		wantLost(t, released.Unlock(), ReasonGone)
+		verified := mustLock(t, client.Mutex(lock))
+		cli(t, server, deletion...)
+		wantLost(t, verified.Verify(within(t, patience)), ReasonGone)
+		wantError(t, verified.Unlock(), ErrLost)
+	}
+}
+
+// While a process is stopped, its lease ends, and another one works. When it goes on, it hears of that.
+func TestStoppedProcessLearnsOfItsLoss(t *testing.T) {
+	if lock := os.Getenv("BELAY_TEST_CHILD"); lock != "" {
+		holdUntilLost(t, lock)
+		return
+	}
+	lock := name(t)
+	child := exec.CommandContext(within(t, patience), os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), "BELAY_TEST_CHILD="+lock)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	must(t, err)
+	must(t, child.Start())
+	lines := bufio.NewScanner(out)
+	said := func() string {
+		lines.Scan()
+		return lines.Text()
+	}
+	if said() != "held" {
+		t.Fatal(lines.Text())
+	}
+	must(t, child.Process.Signal(syscall.SIGSTOP))
+	other := mustLock(t, open(t).Mutex(lock))
+	must(t, child.Process.Signal(syscall.SIGCONT))
+	for _, want := range []string{"the context: true", "Unlock: true"} {
+		if said() != want {
+			t.Errorf("the process that was stopped said %q, not %q", lines.Text(), want)
+		}
+	}
+	must(t, other.Unlock())
+	must(t, child.Process.Kill())
+	child.Wait() //nolint:errcheck // it was killed
+}
+
+func holdUntilLost(t *testing.T, lock string) {
+	hold := mustLock(t, open(t, WithWatchdogLease(300*time.Millisecond)).Mutex(lock))
+	fmt.Println("held")
+	ctx := waitFor(hold.Context(within(t, patience)))
+	fmt.Println("the context:", errors.Is(context.Cause(ctx), ErrLost))
+	fmt.Println("Unlock:", errors.Is(hold.Unlock(), ErrLost))
+}
+
+// A server that stops says neither yes nor no. Each error says for how long that may last, and whose deadline has ended the call.
+func TestOutcomeInDoubtIsTold(t *testing.T) {
+	server := ownServerBeside(t)
+	client := openAt(t, server.url(), WithRequestTimeout(300*time.Millisecond))
+	mutex := client.Mutex("held", Lease(time.Minute))
+	hold := mustLock(t, mutex)
+	for what, call := range map[string]func(context.Context) error{
+		"FencedWrite": func(ctx context.Context) error { _, err := client.FencedWrite(ctx, "key", 1, "SET", "x"); return err },
+		"Extend":      func(ctx context.Context) error { return hold.Extend(ctx, time.Minute) },
+		"Lock":        func(ctx context.Context) error { _, err := client.Mutex("free").Lock(ctx); return err },
+	} {
+		for limit, ended := range map[time.Duration]bool{20 * time.Millisecond: true, patience: false} {
+			must(t, client.Ping(within(t, patience)))
+			server.tell(t, "pause")
+			err := call(within(t, limit))
+			server.tell(t, "continue")
+			var doubt *Error
+			wantError(t, err, ErrUnavailable)
+			if !errors.As(err, &doubt) || (doubt.InDoubt > 0) == (what == "Lock" && ended) { // the client gives back what that may still get
+				t.Errorf("%s within %v: in doubt for %v: %v", what, limit, doubt.InDoubt, err)
+			}
+			if errors.Is(err, context.DeadlineExceeded) != ended {
+				t.Errorf("%s within %v: %v", what, limit, err)
+			}
+		}
+	}
+	must(t, hold.Unlock())
+}
