@@ -1,5 +1,6 @@
 #!/bin/sh
-# Tests the Go binding: test.sh PREFIX, where libbelay is installed. Needs go, gcc, pkg-config, swig, redis-server and redis-cli.
+# Tests the Go binding: test.sh PREFIX, where libbelay is installed. Needs go, gcc, pkg-config, swig, redis-server, redis-cli and the
+# staticcheck-pinned of tools/install-deps.sh.
 # BELAY_TEST_SERVER: another server program, such as valkey-server. BELAY_LEAK_CYCLES: how many cycles the test of leaks runs.
 set -eu
 prefix=$(cd "${1:?usage: test.sh PREFIX}" && pwd)
@@ -33,7 +34,7 @@ tests() { # tests FOLDER ARGUMENTS...: the package there
   status=0
   folder=$1
   shift
-  go test -C "$folder" -v -timeout 900s "$@" >"$log" 2>&1 || status=$?
+  go test -C "$folder" -v -timeout 900s -parallel 8 "$@" >"$log" 2>&1 || status=$?
   passed=$((passed + $(count PASS)))
   failed=$((failed + $(count FAIL)))
   if [ "$status" -ne 0 ] || [ "$(count PASS)" -eq 0 ]; then
@@ -46,27 +47,35 @@ formatted() {
   test -z "$(gofmt -l ./*.go internal/native/[!b]*.go examples | grep -v native/native.go)"
 }
 
-# The error of a build without the library names it. The flag keeps the cache from knowing a build that succeeded.
-names_what_is_missing() {
+# A build without the library names it, and says nothing of Go's. The flag keeps the cache from knowing a build that succeeded.
+names_the_library() {
   said=$(PKG_CONFIG_PATH=/nonexistent PKG_CONFIG_LIBDIR=/nonexistent go build -gcflags=-N ./internal/native 2>&1) && return 1
   echo "$said"
-  echo "$said" | grep -q "[Pp]ackage '\?belay'\?.* not found"
-  said=$(CGO_ENABLED=0 go build . 2>&1) && return 1
+  echo "$said" | grep -q "[Pp]ackage '\?belay'\?.* not found" && ! echo "$said" | grep -q '\.go:'
+}
+
+# A build without cgo says one sentence, below the name of the package.
+says_that_it_is_cgo() {
+  said=$(CGO_ENABLED=0 go build ./... 2>&1) && return 1
   echo "$said"
-  echo "$said" | grep -q "install_a_C_compiler_pkg_config_and_libbelay"
+  [ "$(echo "$said" | grep -c -v '^# belay.invalid/belay/internal/native$')" -eq 1 ] &&
+    echo "$said" | grep -q '"belay needs cgo: install a C compiler and set CGO_ENABLED=1"'
 }
 
 check "the generated files are those of belay.h" python3 ../swig/generate.py go --check
 check "gofmt" formatted
 check "go vet" go vet .
 check "go vet of the generated package, which SWIG's string helper would fail" go vet -unsafeptr=false ./internal/native
-check "a build without the library names it" names_what_is_missing
+check "staticcheck" staticcheck-pinned .
+check "staticcheck of the generated package, whose variables SWIG declares first" staticcheck-pinned -checks inherit,-S1021 ./internal/native
+check "a build without the library names it" names_the_library
+check "a build without cgo says so" says_that_it_is_cgo
 check "the example of README" ../../tests/docs/quickstart_test.sh go "$prefix" .
-check "go vet of the example for Prometheus" sh -c 'cd examples/prometheus && go vet ./...'
+check "go vet and staticcheck of the example for Prometheus" sh -c 'cd examples/prometheus && go vet ./... && staticcheck-pinned ./...'
 tests . -tags belay_static -count=1 # with no library in the loader's way
 LD_LIBRARY_PATH=$(dirname "$pkgconfig")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
-tests . -race -count=3
+tests . -race -count=1
 tests examples/prometheus -count=1
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -119,7 +119,7 @@ def FILES(enums):
     numbers = HEAD + "package native\n\n" + "".join(private_numbers(enums[name]) for name in PRIVATE)
     numbers += f"// Fields is how many numbers an event has.\nconst Fields = {fields}\n"
     names = HEAD + "package belay\n\n" + "".join(public_type(enums[name]) for name in PUBLIC)
-    submits = HEAD + "package native\n\n// Submission submits something under a tag. It returns 0, or why the library refused it.\n"
+    submits = HEAD + "//go:build cgo\n\npackage native\n\n// Submission submits something under a tag. It returns 0, or why the library refused it.\n"
     submits += "type Submission = func(client uintptr, tag int64) int\n\n" + "".join(submission(*one) for one in submissions())
     options = HEAD + 'package belay\n\nimport "time"\n\n' + "".join(setter(*one) for one in setters() if one.option != "url")
     return {"bindings/go/setters.go": formatted(options), "bindings/go/names.go": formatted(names), f"{NATIVE}/numbers.go": formatted(numbers),

@@ -2,4 +2,5 @@
 
 package native
 
-var _ = Belay_needs_cgo__install_a_C_compiler_pkg_config_and_libbelay_and_set_CGO_ENABLED_1
+// A build without cgo ends with this sentence: it has no other errors.
+const _ int = "belay needs cgo: install a C compiler and set CGO_ENABLED=1"
