@@ -4,6 +4,7 @@ import invalid.belay.internal.Native;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
@@ -23,21 +24,25 @@ import java.util.concurrent.locks.Lock;
  * {@link #acquireAsync} belongs to no thread: it excludes everyone else, also the thread that called it.
  */
 public final class DistributedLock implements Lock {
+  private static final long NOT_LOCKED = -2; // as Redis and Redisson have it
+
   /** A thread's lock() of a name. Only that thread uses its entry. */
   record Owned(long thread, ByteBuffer names) {}
 
   private final Belay belay;
   private final Pump pump;
+  private final boolean shared;
   private final Request request;
   private final ByteBuffer names; // tells locks of the same names and side from others
 
   DistributedLock(Belay belay, boolean shared, List<byte[]> names) {
-    this(belay, Request.of(Primitive.LOCK, shared, names), key(shared, names));
+    this(belay, shared, Request.of(Primitive.LOCK, shared, names), key(shared, names));
   }
 
-  private DistributedLock(Belay belay, Request request, ByteBuffer names) {
+  private DistributedLock(Belay belay, boolean shared, Request request, ByteBuffer names) {
     this.belay = belay;
     this.pump = belay.pump;
+    this.shared = shared;
     this.request = request;
     this.names = names;
   }
@@ -114,7 +119,11 @@ public final class DistributedLock implements Lock {
   }
 
   private DistributedLock with(Request changed) {
-    return new DistributedLock(belay, changed, names);
+    return new DistributedLock(belay, shared, changed, names);
+  }
+
+  private DistributedLock leased(long lease, TimeUnit unit) {
+    return with(lease == -1 ? request.renewed() : request.lease(Duration.ofMillis(unit.toMillis(lease))));
   }
 
   // ---- Holds ----
@@ -202,6 +211,16 @@ public final class DistributedLock implements Lock {
     own(pump.acquire(request.handle, owner(), Request.FOREVER_MS).check());
   }
 
+  /**
+   * As {@link #lock()}, with a fixed lease.
+   *
+   * @param lease 100 ms to a day, as {@link #withLease} has it; -1: the client renews the hold
+   * @param unit of the lease
+   */
+  public void lock(long lease, TimeUnit unit) {
+    leased(lease, unit).lock();
+  }
+
   @Override
   public void lockInterruptibly() throws InterruptedException {
     own(pump.acquireInterruptibly(request.handle, owner(), Request.FOREVER_MS).check());
@@ -225,6 +244,20 @@ public final class DistributedLock implements Lock {
   @Override
   public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
     return owned(pump.acquireInterruptibly(request.handle, owner(), Request.millis(time, unit)));
+  }
+
+  /**
+   * As {@link #tryLock(long, TimeUnit)}, with a fixed lease.
+   *
+   * @param wait the longest wait for the lock
+   * @param lease 100 ms to a day, as {@link #withLease} has it; -1: the client renews the hold
+   * @param unit of the wait and of the lease
+   * @return whether this thread has the lock
+   * @throws UnavailableException if the server cannot be reached
+   * @throws InterruptedException if the thread is interrupted; then it does not have the lock
+   */
+  public boolean tryLock(long wait, long lease, TimeUnit unit) throws InterruptedException {
+    return leased(lease, unit).tryLock(wait, unit);
   }
 
   /**
@@ -268,6 +301,58 @@ public final class DistributedLock implements Lock {
   public boolean isHeldByCurrentThread() {
     Deque<Event> holds = belay.owned.get(new Owned(owner(), names));
     return holds != null && held(holds.getLast().hold());
+  }
+
+  // ---- Other holders, whom only the server knows ----
+
+  /**
+   * {@return whether anyone holds the lock, or one of its names} A read lock looks for readers only, every other lock for a writer only.
+   *
+   * @throws UnavailableException if the server cannot be reached
+   */
+  public boolean isLocked() {
+    return !holders().isEmpty();
+  }
+
+  /**
+   * {@return the milliseconds that are left of the longest lease for which {@link #isLocked} is true; -2 if there is none} A holder's
+   * client usually renews its lease.
+   *
+   * @throws UnavailableException if the server cannot be reached
+   */
+  public long remainTimeToLive() {
+    return holders().stream().mapToLong(holder -> holder.member.lease().toMillis()).max().orElse(NOT_LOCKED);
+  }
+
+  /**
+   * Takes the lock by force from those for whom {@link #isLocked} is true, and gives it to the first waiter. The losers learn of it, also
+   * if that is this thread: their holds are lost.
+   *
+   * @return whether anyone lost it
+   * @throws UnavailableException if the server cannot be reached
+   */
+  public boolean forceUnlock() {
+    boolean taken = false;
+    for (Holder holder : holders()) {
+      taken |= !belay.breakLock(holder.name, holder.member.fence()).isEmpty();
+    }
+    return taken;
+  }
+
+  private record Holder(byte[] name, Member member) {}
+
+  private List<Holder> holders() {
+    List<Holder> holders = new ArrayList<>();
+    for (byte[] name : request.names()) {
+      Inspection found = belay.inspect(name);
+      boolean lock = found.primitive().equals(Optional.of(Primitive.LOCK));
+      for (Member member : found.members()) {
+        if (lock && member.role() == Role.HOLDER && member.shared() == shared) {
+          holders.add(new Holder(name, member));
+        }
+      }
+    }
+    return holders;
   }
 
   private boolean held(long hold) {

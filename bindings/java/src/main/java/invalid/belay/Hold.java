@@ -37,7 +37,7 @@ public final class Hold implements AutoCloseable {
     this.pump = pump;
     this.number = granted.hold();
     this.permits = granted.number(Numbers.FIELD_PERMITS);
-    this.fences = new long[request.names()];
+    this.fences = new long[request.names().size()];
     fences[0] = granted.fence();
     for (int i = 1; i < fences.length; ++i) {
       int index = i;

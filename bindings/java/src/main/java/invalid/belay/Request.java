@@ -16,10 +16,10 @@ final class Request {
   private final Primitive primitive;
   private final List<ToIntFunction<Handle>> settings;
   private final String name;
-  private final int names;
+  private final List<byte[]> names;
   final Handle handle;
 
-  private Request(Primitive primitive, List<ToIntFunction<Handle>> settings, String name, int names) {
+  private Request(Primitive primitive, List<ToIntFunction<Handle>> settings, String name, List<byte[]> names) {
     this.primitive = primitive;
     this.settings = settings;
     this.name = name;
@@ -34,18 +34,23 @@ final class Request {
   }
 
   static Request of(Primitive primitive, boolean shared, List<byte[]> names) {
+    List<byte[]> own = names.stream().map(name -> Objects.requireNonNull(name, "name").clone()).toList();
     List<ToIntFunction<Handle>> settings = new ArrayList<>();
-    for (byte[] name : names) {
-      byte[] own = Objects.requireNonNull(name, "name").clone();
-      settings.add(shared ? handle -> Native.belayRequestAddSharedName(handle, own) : handle -> Native.belayRequestAddName(handle, own));
+    for (byte[] name : own) {
+      settings.add(shared ? handle -> Native.belayRequestAddSharedName(handle, name) : handle -> Native.belayRequestAddName(handle, name));
     }
-    return new Request(primitive, settings, String.join("', '", names.stream().map(Event::utf8).toList()), names.size());
+    return new Request(primitive, settings, String.join("', '", own.stream().map(Event::utf8).toList()), own);
   }
 
   Request with(ToIntFunction<Handle> setting) {
     List<ToIntFunction<Handle>> more = new ArrayList<>(settings);
     more.add(setting);
     return new Request(primitive, more, name, names);
+  }
+
+  /** The client renews its holds. */
+  Request renewed() {
+    return with(handle -> Native.belayRequestSetLeaseMs(handle, 0));
   }
 
   /** In C a lease of 0 stands for none. */
@@ -73,8 +78,7 @@ final class Request {
     return name;
   }
 
-  /** How many names. */
-  int names() {
+  List<byte[]> names() {
     return names;
   }
 

@@ -313,6 +313,75 @@ final class LockTest extends ServerTest {
   }
 
   @Test
+  void leaseOfACallIsFixed() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    lock.lock(200, TimeUnit.MILLISECONDS);
+    assertTrue(another().lock("a").tryLock(LONG.toSeconds(), 60, TimeUnit.SECONDS));
+    assertThrows(LockLostException.class, lock::unlock);
+    assertThrows(InvalidArgumentException.class, () -> lock.lock(0, TimeUnit.SECONDS));
+    assertThrows(InvalidArgumentException.class, () -> lock.tryLock(1, -2, TimeUnit.SECONDS));
+    assertThrows(InvalidArgumentException.class, () -> lock.tryLock(1, Long.MAX_VALUE, TimeUnit.DAYS));
+    assertEquals(0, lock.getHoldCount());
+  }
+
+  @Test
+  void leaseOfMinusOneIsRenewed() throws Exception {
+    try (Belay client = options().watchdogLease(Duration.ofMillis(300)).connect()) {
+      DistributedLock lock = client.lock("a").withLease(Duration.ofMillis(100));
+      lock.lock(-1, TimeUnit.SECONDS);
+      assertTrue(lock.tryLock(1, -1, TimeUnit.SECONDS));
+      eventually(() -> client.metrics().get("renewals") > 4);
+      assertTrue(lock.isHeldByCurrentThread());
+      lock.unlock();
+      lock.unlock();
+    }
+  }
+
+  @Test
+  void othersSeeWhetherItIsLockedAndForHowLong() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    DistributedLock seen = another().lock("a");
+    assertFalse(seen.isLocked());
+    assertEquals(-2, seen.remainTimeToLive());
+    lock.lock(1, TimeUnit.MINUTES);
+    assertTrue(seen.isLocked());
+    assertTrue(seen.remainTimeToLive() > 30_000 && seen.remainTimeToLive() <= 60_000, () -> seen.remainTimeToLive() + " ms");
+    assertFalse(belay.readWriteLock("a").readLock().isLocked());
+    assertTrue(belay.readWriteLock("a").writeLock().isLocked());
+    assertTrue(belay.multiLock("b", "a").isLocked());
+    assertTrue(belay.multiLock("b", "a").remainTimeToLive() > 0);
+    belay.semaphore("s", 1).acquire();
+    assertFalse(belay.lock("s").forceUnlock());
+    assertEquals(0, belay.semaphore("s", 1).availablePermits());
+  }
+
+  @Test
+  void forceUnlockTakesTheLockFromItsHolders() throws Exception {
+    assertFalse(belay.lock("a").forceUnlock());
+    Hold all = another().multiLock("a", "b").acquire();
+    assertFalse(belay.readWriteLock("a").readLock().forceUnlock());
+    assertTrue(belay.multiLock("b", "c").forceUnlock());
+    eventually(() -> all.state() == State.LOST);
+    assertEquals(Reason.BROKEN, assertThrows(LockLostException.class, all::close).reason().orElseThrow());
+    List<DistributedReadWriteLock> readers = List.of(another().readWriteLock("r"), another().readWriteLock("r"));
+    readers.forEach(reader -> reader.readLock().lock());
+    assertFalse(belay.lock("r").forceUnlock());
+    assertTrue(belay.readWriteLock("r").readLock().forceUnlock());
+    readers.forEach(reader -> assertThrows(LockLostException.class, reader.readLock()::unlock));
+    assertTrue(belay.lock("r").tryLock(LONG.toSeconds(), TimeUnit.SECONDS));
+  }
+
+  @Test
+  void forceUnlockOfAnOwnLockIsToldByUnlock() {
+    DistributedLock lock = belay.lock("a");
+    lock.lock();
+    assertTrue(lock.forceUnlock());
+    eventually(() -> !lock.isHeldByCurrentThread());
+    assertThrows(LockLostException.class, lock::unlock);
+    assertFalse(lock.isLocked());
+  }
+
+  @Test
   void tryLockThrowsWithoutServer() throws Exception {
     try (Server gone = new Server()) {
       gone.kill();
