@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
 /**
@@ -34,6 +35,7 @@ public final class Belay implements AutoCloseable {
   final Pump pump;
   final Map<DistributedLock.Owned, Deque<Event>> owned = new ConcurrentHashMap<>(); // lock() without unlock()
   final Map<ByteBuffer, Deque<Hold>> permits = new ConcurrentHashMap<>(); // acquire() of semaphores without release()
+  private final ReentrantLock closing = new ReentrantLock(); // synchronized would pin a virtual thread
   private final String id;
   private volatile Map<String, Long> lastMetrics; // once it is closed
   private final Thread atExit = new Thread(this::shutDown, "belay-exit");
@@ -119,10 +121,18 @@ public final class Belay implements AutoCloseable {
    * most. The end of the process does the same.
    */
   @Override
-  public synchronized void close() {
-    if (lastMetrics != null) {
-      return;
+  public void close() {
+    closing.lock();
+    try {
+      if (lastMetrics == null) {
+        end();
+      }
+    } finally {
+      closing.unlock();
     }
+  }
+
+  private void end() {
     boolean ended = shutDown();
     lastMetrics = metrics();
     if (ended) { // else the garbage collector frees it

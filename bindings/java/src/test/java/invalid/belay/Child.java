@@ -148,9 +148,11 @@ final class Child {
     try (Recording recording = new Recording(); Belay belay = Belay.connect(url)) {
       ExecutorService threads = (ExecutorService) executor.invoke(null);
       crowd(threads, belay, 1); // loads the classes, for which the JVM itself may pin
+      closeTogether(threads, url);
       recording.enable("jdk.VirtualThreadPinned").withThreshold(Duration.ZERO);
       recording.start();
       int more = crowd(threads, belay, CROWD);
+      closeTogether(threads, url);
       recording.stop();
       recording.dump(file);
       System.out.println(more + " threads more for " + CROWD + " waiters");
@@ -164,6 +166,15 @@ final class Child {
       }
     }
     Files.delete(file);
+  }
+
+  private static void closeTogether(ExecutorService threads, String url) throws Exception {
+    Belay client = Belay.connect(url);
+    client.lock("closed").lock();
+    List<Future<?>> closers = List.of(threads.submit(client::close), threads.submit(client::close));
+    for (Future<?> closer : closers) {
+      closer.get(60, TimeUnit.SECONDS);
+    }
   }
 
   /** Returns how many threads of the system more there were while all waited. */
