@@ -24,6 +24,40 @@ import java.util.concurrent.locks.Lock;
  * {@link #acquireAsync} belongs to no thread: it excludes everyone else, also the thread that called it.
  */
 public final class DistributedLock implements Lock {
+  /**
+   * What {@link #run} runs.
+   *
+   * @param <E> what it throws
+   */
+  @FunctionalInterface
+  public interface Body<E extends Exception> {
+    /**
+     * Runs under the lock.
+     *
+     * @param hold of the lock
+     * @throws E what run throws then
+     */
+    void run(Hold hold) throws E;
+  }
+
+  /**
+   * What {@link #call} calls.
+   *
+   * @param <T> what it returns
+   * @param <E> what it throws
+   */
+  @FunctionalInterface
+  public interface Task<T, E extends Exception> {
+    /**
+     * Runs under the lock.
+     *
+     * @param hold of the lock
+     * @return what call returns
+     * @throws E what call throws then
+     */
+    T call(Hold hold) throws E;
+  }
+
   private static final long NOT_LOCKED = -2; // as Redis and Redisson have it
 
   /** A thread's lock() of a name. Only that thread uses its entry. */
@@ -192,6 +226,39 @@ public final class DistributedLock implements Lock {
    */
   public CompletableFuture<Hold> acquireAsync(Duration wait) {
     return pump.acquireAsync(request.handle, Request.millis(wait), this::hold);
+  }
+
+  /**
+   * Acquires the lock, without limit, runs a body, and releases the lock. If the body throws, that is thrown, and a loss is suppressed
+   * under it.
+   *
+   * @param <E> what the body throws
+   * @param body what to run
+   * @throws E if the body does
+   * @throws LockLostException if the lock was lost meanwhile: others may have worked at the same time
+   * @throws InterruptedException if the thread is interrupted while it waits for the lock: the body has not run
+   */
+  public <E extends Exception> void run(Body<? extends E> body) throws E, InterruptedException {
+    try (Hold hold = acquire()) {
+      body.run(hold);
+    }
+  }
+
+  /**
+   * As {@link #run}, of a body that returns something.
+   *
+   * @param <T> what the body returns
+   * @param <E> what the body throws
+   * @param body what to call
+   * @return what the body returns
+   * @throws E if the body does
+   * @throws LockLostException if the lock was lost meanwhile: others may have worked at the same time
+   * @throws InterruptedException if the thread is interrupted while it waits for the lock: the body has not run
+   */
+  public <T, E extends Exception> T call(Task<? extends T, ? extends E> body) throws E, InterruptedException {
+    try (Hold hold = acquire()) {
+      return body.call(hold);
+    }
   }
 
   private Hold hold(Event granted) {

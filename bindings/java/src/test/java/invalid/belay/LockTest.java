@@ -3,6 +3,7 @@ package invalid.belay;
 import static invalid.belay.Server.eventually;
 import static org.junit.jupiter.api.Assertions.*;
 
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
@@ -61,6 +62,37 @@ final class LockTest extends ServerTest {
       assertThrows(NotHeldException.class, lock::unlock);
     }
     assertTrue(another().lock("a").tryLock());
+  }
+
+  @Test
+  void runAndCallHoldTheLock() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    lock.run(hold -> assertFalse(another().lock("a").tryLock()));
+    long fence = lock.call(hold -> {
+      lock.run(nested -> assertEquals(hold.fence(), nested.fence()));
+      return hold.fence();
+    });
+    assertTrue(fence > 0);
+    assertFalse(lock.isLocked());
+    assertEquals("b", assertThrows(IOException.class, () -> lock.run(this::failing)).getMessage());
+    assertFalse(lock.isLocked());
+  }
+
+  private void failing(Hold hold) throws IOException {
+    throw new IOException("b");
+  }
+
+  @Test
+  void runAndCallTellALoss() {
+    DistributedLock lock = belay.lock("a");
+    assertThrows(LockLostException.class, () -> lock.run(hold -> another().breakLock("a")));
+    LockLostException lost = assertThrows(LockLostException.class, () -> lock.call(hold -> another().breakLock("a")));
+    assertEquals(Reason.BROKEN, lost.reason().orElseThrow());
+    IOException e = assertThrows(IOException.class, () -> lock.call(hold -> {
+      another().breakLock("a");
+      throw new IOException("of the body");
+    }));
+    assertInstanceOf(LockLostException.class, e.getSuppressed()[0]);
   }
 
   @Test
