@@ -32,6 +32,7 @@ public final class Hold implements AutoCloseable {
   private final Cleaner.Cleanable dropped;
   private final List<Listener> listeners = new ArrayList<>();
   private Event last; // news
+  private CompletableFuture<Void> told = CompletableFuture.completedFuture(null);
 
   Hold(Pump pump, Request request, Event granted) {
     this.pump = pump;
@@ -107,7 +108,7 @@ public final class Hold implements AutoCloseable {
   /**
    * Calls back when the hold is lost; at once if it is already.
    *
-   * @param action gets the reason, in the thread in which the client tells all holds' news: it must not wait for long
+   * @param action gets the reason. It runs where {@link Options#executor} says, after the news that came to this hold before
    * @return this hold
    */
   public Hold onLost(Consumer<Reason> action) {
@@ -115,9 +116,20 @@ public final class Hold implements AutoCloseable {
   }
 
   /**
+   * As {@link #onLost(Consumer)}, without the reason: {@code hold.onLost(worker::interrupt)}.
+   *
+   * @param action what to run
+   * @return this hold
+   */
+  public Hold onLost(Runnable action) {
+    Objects.requireNonNull(action, "action");
+    return on(Numbers.LOST, reason -> action.run());
+  }
+
+  /**
    * Calls back when a third of the lease is left, as renewals fail or have stopped; at once if that is so.
    *
-   * @param action gets the reason, as {@link #onLost} tells it
+   * @param action gets the reason, as {@link #onLost(Consumer)} tells it
    * @return this hold
    */
   public Hold onAtRisk(Consumer<Reason> action) {
@@ -127,7 +139,7 @@ public final class Hold implements AutoCloseable {
   /**
    * Calls back when the hold is out of the risk again.
    *
-   * @param action runs where that of {@link #onLost} does
+   * @param action runs where that of {@link #onLost(Consumer)} does
    * @return this hold
    */
   public Hold onRecovered(Runnable action) {
@@ -153,8 +165,16 @@ public final class Hold implements AutoCloseable {
     }
   }
 
+  /** In order. A callback that blocks holds up no other hold's; one that throws is told as uncaught, and holds up nothing. */
   private void call(Listener listener, Event event) {
-    pump.runNews(() -> listener.action.accept(event.reason().orElse(Reason.UNKNOWN)));
+    told = told.handleAsync((nothing, thrownBefore) -> {
+      try {
+        listener.action.accept(event.reason().orElse(Reason.UNKNOWN));
+      } catch (Throwable e) {
+        Thread.currentThread().getUncaughtExceptionHandler().uncaughtException(Thread.currentThread(), e);
+      }
+      return null;
+    }, pump.news);
   }
 
   // ---- Changes ----

@@ -113,9 +113,10 @@ public final class Options extends OptionSetters {
   }
 
   /**
-   * Sets where futures complete, and so where the actions run that hang on them.
+   * Sets where futures complete, and so where the actions run that hang on them; and where callbacks of holds run.
    *
-   * @param executor any that does not run them in the thread that calls it; default: up to 8 daemon threads of the client
+   * @param executor any that does not run them in the thread that calls it. Default: daemon threads of the client, up to 8 for futures and
+   *     up to 32 for callbacks. What it refuses runs in those threads
    * @return these options
    */
   public Options executor(Executor executor) {

@@ -34,6 +34,7 @@ final class Pump implements Runnable {
 
   private static final int EVENTS_AT_ONCE = 32;
   private static final int CALLBACK_THREADS = 8;
+  private static final int NEWS_THREADS = 32; // so many callbacks of holds may block until others wait
   private static final long IDLE_S = 10;
   private static final long NEWS_LIMIT_MS = 300;
   private static final int LOG_LINES = 1000; // that wait
@@ -65,7 +66,8 @@ final class Pump implements Runnable {
   private final AtomicLong dropped = new AtomicLong(); // lines of the log
   private final Executor callbacks; // of futures
   private final ThreadPoolExecutor ownCallbacks = daemons("belay-callback", CALLBACK_THREADS, Integer.MAX_VALUE);
-  private final ThreadPoolExecutor news = daemons("belay-news", 1, Integer.MAX_VALUE); // of holds: in order
+  private final ThreadPoolExecutor ownNews = daemons("belay-news", NEWS_THREADS, Integer.MAX_VALUE); // futures delay none
+  final Executor news; // of holds
   private final ThreadPoolExecutor lines = daemons("belay-log", 1, LOG_LINES); // a log that blocks delays no news
   private final Thread thread = new Thread(this, "belay-pump");
   private final AtomicLong tags = new AtomicLong();
@@ -76,7 +78,8 @@ final class Pump implements Runnable {
 
   Pump(Handle client, Executor executor, Consumer<LogEntry> log) {
     this.client = client;
-    this.callbacks = executor != null ? executor : ownCallbacks;
+    this.callbacks = task -> run(executor != null ? executor : ownCallbacks, task);
+    this.news = task -> run(executor != null ? executor : ownNews, task);
     this.log = log;
     thread.setDaemon(true);
     thread.start();
@@ -180,7 +183,7 @@ final class Pump implements Runnable {
 
   private <T> CompletableFuture<T> submit(Submission submission, Function<Event, T> result, UnaryOperator<Event> ifRefused) {
     CompletableFuture<T> future = new CompletableFuture<>();
-    long tag = begin(event -> run(callbacks, () -> complete(future, event, result)));
+    long tag = begin(event -> callbacks.execute(() -> complete(future, event, result)));
     int status = submit(submission, tag);
     if (status != 0) {
       future.completeExceptionally(Errors.of(ifRefused.apply(refused(tag, status))));
@@ -276,7 +279,7 @@ final class Pump implements Runnable {
     }
     holds.clear();
     ownCallbacks.shutdown();
-    news.shutdown();
+    ownNews.shutdown();
     lines.shutdown();
     ended.countDown();
   }
@@ -287,7 +290,7 @@ final class Pump implements Runnable {
       return false;
     }
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(NEWS_LIMIT_MS);
-    for (ThreadPoolExecutor last : List.of(news, lines)) {
+    for (ThreadPoolExecutor last : List.of(ownNews, lines)) {
       last.awaitTermination(end - System.nanoTime(), TimeUnit.NANOSECONDS);
     }
     return true;
@@ -343,15 +346,16 @@ final class Pump implements Runnable {
     }
   }
 
-  void runNews(Runnable task) {
-    run(news, task);
-  }
-
-  private static void run(Executor executor, Runnable task) {
+  /** Nothing may be lost: what an executor refuses, the client's own runs, and the caller once that was shut down. */
+  private void run(Executor executor, Runnable task) {
     try {
       executor.execute(task);
-    } catch (RuntimeException e) { // as if it was shut down: nothing may be lost
-      task.run();
+    } catch (RuntimeException e) {
+      if (executor == ownNews) {
+        task.run();
+      } else {
+        run(ownNews, task);
+      }
     }
   }
 

@@ -7,6 +7,9 @@ import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
@@ -46,7 +49,8 @@ final class HoldTest extends ServerTest {
   void lossIsTold() throws Exception {
     AtomicReference<Reason> told = new AtomicReference<>();
     Hold hold = belay.lock("a").acquire().onLost(told::set);
-    assertThrows(NullPointerException.class, () -> hold.onLost(null));
+    assertThrows(NullPointerException.class, () -> hold.onLost((Runnable) null));
+    assertThrows(NullPointerException.class, () -> hold.onLost((java.util.function.Consumer<Reason>) null));
     assertEquals(hold.fence(), another().breakLock("a").get(0).fence());
     eventually(() -> told.get() == Reason.BROKEN);
     assertEquals(State.LOST, hold.state());
@@ -58,6 +62,58 @@ final class HoldTest extends ServerTest {
     LockLostException e = assertThrows(LockLostException.class, hold::release);
     assertEquals(Reason.BROKEN, e.reason().orElseThrow());
     assertThrows(UnknownHoldException.class, hold::release);
+  }
+
+  @Test
+  void lossInterruptsTheWorker() throws Exception {
+    Hold hold = belay.lock("a").acquire();
+    var worker = thread(() -> {
+      hold.onLost(Thread.currentThread()::interrupt).onLost(() -> {});
+      assertThrows(InterruptedException.class, () -> Thread.sleep(LONG.toMillis()));
+    });
+    another().breakLock("a");
+    join(worker);
+  }
+
+  @Test
+  void callbackThatThrowsOrBlocksHarmsNoOther() throws Exception {
+    CountDownLatch unblocked = new CountDownLatch(1);
+    ConcurrentLinkedQueue<String> told = new ConcurrentLinkedQueue<>();
+    Hold blocks = belay.lock("a").acquire().onLost(() -> {
+      assertDoesNotThrow(() -> unblocked.await());
+      told.add("a");
+    }).onLost(() -> told.add("after a"));
+    AssertionError thrown = new AssertionError("of the test");
+    belay.lock("b").acquire().onLost(() -> {
+      Thread.currentThread().setUncaughtExceptionHandler((thread, e) -> told.add(e == thrown ? "thrown" : e.toString()));
+      throw thrown;
+    }).onLost(() -> told.add("b"));
+    another().breakLock("a");
+    eventually(() -> blocks.state() == State.LOST);
+    another().breakLock("b");
+    eventually(() -> told.size() == 2);
+    assertEquals(State.HELD, belay.lock("c").acquire().state());
+    unblocked.countDown();
+    eventually(() -> told.size() == 4);
+    assertEquals(List.of("thrown", "b", "a", "after a"), List.copyOf(told));
+  }
+
+  @Test
+  void callbacksRunWhereTheOptionsSay() throws Exception {
+    ExecutorService executor = Executors.newSingleThreadExecutor(task -> new Thread(task, "of the test"));
+    try (Belay client = options().executor(executor).connect()) {
+      ConcurrentLinkedQueue<String> told = new ConcurrentLinkedQueue<>();
+      Runnable action = () -> told.add(Thread.currentThread().getName());
+      client.lock("a").acquire().onLost(action);
+      another().breakLock("a");
+      eventually(() -> List.of("of the test").equals(List.copyOf(told)));
+      executor.shutdown();
+      client.lock("b").acquire().onLost(action);
+      another().breakLock("b");
+      eventually(() -> List.of("of the test", "belay-news").equals(List.copyOf(told)));
+    } finally {
+      executor.shutdown();
+    }
   }
 
   @Test
