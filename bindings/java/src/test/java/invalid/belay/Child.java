@@ -32,6 +32,7 @@ final class Child {
       case "everything" -> everything(url);
       case "exit" -> exit(url);
       case "return" -> holdAll(Belay.connect(url));
+      case "stopped" -> stopped(url);
       case "loaders" -> loaders(url);
       case "virtual" -> virtual(url);
       case "version" -> {
@@ -73,6 +74,21 @@ final class Child {
     holdAll(Belay.connect(url));
     System.out.println("done");
     System.exit(7);
+  }
+
+  /** Locks, and unlocks once the lock is lost. */
+  private static void stopped(String url) throws Exception {
+    try (Belay belay = Belay.options().url(url).watchdogLease(Duration.ofSeconds(1)).connect()) {
+      DistributedLock lock = belay.lock("a");
+      lock.lock();
+      System.out.println("locked");
+      Server.eventually(() -> !lock.isHeldByCurrentThread());
+      try {
+        lock.unlock();
+      } catch (LockLostException e) {
+        System.out.println("lost");
+      }
+    }
   }
 
   /** Each call that crosses to C, with all kinds of arguments, under -Xcheck:jni. */

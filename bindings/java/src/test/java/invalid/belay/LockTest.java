@@ -413,6 +413,60 @@ final class LockTest extends ServerTest {
     assertFalse(lock.isLocked());
   }
 
+  /** The bound says only that it does not wait for the server or for the holder. */
+  @Test
+  void tryLockWithTimeReturnsWhileTheServerIsStoppedOrAway() throws Exception {
+    try (Server stopped = new Server(); Belay client = Belay.connect(stopped.url())) {
+      DistributedLock lock = client.lock("a");
+      lock.acquireAsync().get();
+      stopped.pause();
+      for (Body stop : List.<Body>of(() -> {}, stopped::kill)) {
+        stop.run();
+        join(thread(() -> assertTimeout(Duration.ofSeconds(4), () -> { // the request timeout is 5 s
+          try {
+            assertFalse(lock.tryLock(500, TimeUnit.MILLISECONDS));
+          } catch (UnavailableException e) {
+            // It tells so if it could not ask.
+          }
+        })));
+      }
+    }
+  }
+
+  @Test
+  void deletedLockIsLost() throws Exception {
+    try (Belay client = options().watchdogLease(Duration.ofMillis(900)).connect()) {
+      DistributedLock lock = client.lock("a");
+      lock.lock();
+      Hold hold = client.lock("b").acquire();
+      server.command("FLUSHALL");
+      eventually(() -> !lock.isHeldByCurrentThread() && hold.state() == State.LOST);
+      assertEquals(Reason.GONE, assertThrows(LockLostException.class, lock::unlock).reason().orElseThrow());
+      assertEquals(Reason.GONE, assertThrows(LockLostException.class, hold::close).reason().orElseThrow());
+    }
+  }
+
+  @Test
+  void fenceIsOfAThreadThatHolds() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    assertThrows(NotHeldException.class, lock::fence);
+    lock.lock();
+    join(thread(() -> assertThrows(NotHeldException.class, lock::fence)));
+    assertTrue(lock.fence() > 0);
+    lock.unlock();
+    assertThrows(NotHeldException.class, lock::fence);
+  }
+
+  @Test
+  void orderOfNamesDoesNotMatter() throws Exception {
+    DistributedLock lock = belay.multiLock("a", "b");
+    lock.lock();
+    DistributedLock other = another().multiLock("b", "a");
+    assertFalse(other.tryLock());
+    lock.unlock();
+    assertTrue(other.tryLock());
+  }
+
   @Test
   void tryLockThrowsWithoutServer() throws Exception {
     try (Server gone = new Server()) {

@@ -112,6 +112,24 @@ final class ProcessTest extends ServerTest {
   }
 
   @Test
+  void processThatStoodStillBeyondItsLeaseIsTold() throws Exception {
+    Process process = start(java(), "invalid.belay.Child", "stopped", server.url());
+    try (var lines = process.inputReader(StandardCharsets.UTF_8)) {
+      assertEquals("locked", lines.readLine());
+      signal(process, "STOP");
+      assertTrue(belay.lock("a").tryLock(LONG.toSeconds(), TimeUnit.SECONDS));
+      signal(process, "CONT");
+      assertEquals(List.of("lost", "done"), lines.lines().toList());
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private static void signal(Process process, String name) throws Exception {
+    assertEquals(0, runCommand(List.of("kill", "-" + name, "" + process.pid())).status);
+  }
+
+  @Test
   void twoClassLoadersHaveALibraryEach() throws Exception {
     List<String> loaded = run(java(), "invalid.belay.Child", "loaders", server.url()).output.lines().toList();
     assertEquals(3, loaded.size(), loaded.toString());
