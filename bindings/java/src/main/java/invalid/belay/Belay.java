@@ -33,7 +33,7 @@ public final class Belay implements AutoCloseable {
   private static final long CLOSE_LIMIT_MS = 2500; // the library takes 2 s at most
 
   final Pump pump;
-  final Map<DistributedLock.Owned, Deque<Event>> owned = new ConcurrentHashMap<>(); // lock() without unlock()
+  final Map<DistributedLock.Owned, DistributedLock.Locked> owned = new ConcurrentHashMap<>(); // lock() without unlock()
   final Map<ByteBuffer, Deque<Hold>> permits = new ConcurrentHashMap<>(); // acquire() of semaphores without release()
   private final ReentrantLock closing = new ReentrantLock(); // synchronized would pin a virtual thread
   private final String id;
@@ -42,7 +42,7 @@ public final class Belay implements AutoCloseable {
 
   Belay(Handle client, Executor executor, Consumer<LogEntry> log) {
     id = Event.utf8(Native.belayClientId(client));
-    pump = new Pump(client, executor, log);
+    pump = new Pump(client, executor, log, this::abandonOfEndedThreads);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
@@ -143,6 +143,16 @@ public final class Belay implements AutoCloseable {
     } catch (IllegalStateException e) {
       // The process is ending, and the hook runs.
     }
+  }
+
+  private void abandonOfEndedThreads() {
+    owned.forEach((key, locked) -> {
+      if (locked.hasEnded()) {
+        owned.remove(key);
+        locked.holds().forEach(granted -> pump.abandon(granted.hold()));
+        pump.warnOfAbandoned("a thread ended that had locked '" + locked.name() + "'");
+      }
+    });
   }
 
   /** Returns whether no more events come. */

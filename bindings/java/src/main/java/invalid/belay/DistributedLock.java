@@ -1,6 +1,7 @@
 package invalid.belay;
 
 import invalid.belay.internal.Native;
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -17,7 +18,8 @@ import java.util.concurrent.locks.Lock;
  * A lock on one name or several, of which it takes all or none. Its two forms nest:
  *
  * <ul>
- *   <li>As a {@link Lock} it belongs to the thread that locks it, which may lock it again, and unlocks it as often.
+ *   <li>As a {@link Lock} it belongs to the thread that locks it, which may lock it again, and unlocks it as often. What a thread
+ *       holds when it ends is abandoned within seconds, with a warning in the log, as {@link Hold} describes it.
  *   <li>{@link #acquire()} returns a {@link Hold}. A thread that has the lock may acquire it again; any thread may release the hold.
  * </ul>
  *
@@ -60,8 +62,16 @@ public final class DistributedLock implements Lock {
 
   private static final long NOT_LOCKED = -2; // as Redis and Redisson have it
 
-  /** A thread's lock() of a name. Only that thread uses its entry. */
+  /** A thread's lock() of a name. Only that thread uses its entry, until it has ended. */
   record Owned(long thread, ByteBuffer names) {}
+
+  /** What it holds by that. The thread is not kept: one that ended, or that nothing can ever continue, holds nothing. */
+  record Locked(WeakReference<Thread> thread, String name, Deque<Event> holds) {
+    boolean hasEnded() {
+      Thread owner = thread.get();
+      return owner == null || !owner.isAlive();
+    }
+  }
 
   private final Belay belay;
   private final Pump pump;
@@ -360,14 +370,14 @@ public final class DistributedLock implements Lock {
 
   /** {@return how often this thread has locked it without unlocking} */
   public int getHoldCount() {
-    Deque<Event> holds = belay.owned.get(new Owned(owner(), names));
-    return holds == null ? 0 : holds.size();
+    Locked locked = belay.owned.get(new Owned(owner(), names));
+    return locked == null ? 0 : locked.holds.size();
   }
 
   /** {@return whether this thread has locked it, and has not lost it} */
   public boolean isHeldByCurrentThread() {
-    Deque<Event> holds = belay.owned.get(new Owned(owner(), names));
-    return holds != null && held(holds.getLast().hold());
+    Locked locked = belay.owned.get(new Owned(owner(), names));
+    return locked != null && held(locked.holds.getLast().hold());
   }
 
   // ---- Other holders, whom only the server knows ----
@@ -435,15 +445,16 @@ public final class DistributedLock implements Lock {
   }
 
   private void own(Event granted) {
-    belay.owned.computeIfAbsent(new Owned(owner(), names), key -> new ArrayDeque<>()).addLast(granted);
+    belay.owned.computeIfAbsent(new Owned(owner(), names),
+        key -> new Locked(new WeakReference<>(Thread.currentThread()), request.name(), new ArrayDeque<>())).holds.addLast(granted);
   }
 
   private Deque<Event> locked() {
-    Deque<Event> holds = belay.owned.get(new Owned(owner(), names));
-    if (holds == null) {
+    Locked locked = belay.owned.get(new Owned(owner(), names));
+    if (locked == null) {
       throw new NotHeldException(Event.refused(Status.UNKNOWN_HOLD.number, "this thread has not locked '" + request.name() + "'"));
     }
-    return holds;
+    return locked.holds;
   }
 
   @Override

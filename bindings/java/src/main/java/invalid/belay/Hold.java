@@ -5,7 +5,6 @@ import invalid.belay.internal.Native;
 import invalid.belay.internal.Numbers;
 import java.lang.ref.Cleaner;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -53,8 +52,7 @@ public final class Hold implements AutoCloseable {
     return () -> {
       if (ended.compareAndSet(false, true) && pump.local(() -> Native.belayHoldState(pump.client, number), 0) > 0) {
         pump.abandon(number);
-        pump.log(new LogEntry(LogLevel.WARNING, Instant.now(), "a hold of '" + name + "' was dropped without a release: "
-            + "the client abandoned it, and others get the name when its lease ends", 0));
+        pump.warnOfAbandoned("a hold of '" + name + "' was dropped without a release");
       }
     };
   }

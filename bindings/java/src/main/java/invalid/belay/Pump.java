@@ -6,6 +6,7 @@ import invalid.belay.internal.Numbers;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -31,6 +32,9 @@ import java.util.function.UnaryOperator;
 final class Pump implements Runnable {
   /** How long a platform thread waits within a native call, where no interrupt reaches it. */
   private static final long PATIENCE_MS = 5;
+
+  /** How often it looks for threads that ended: no event tells it. */
+  private static final long LOOK_MS = 2000;
 
   private static final int EVENTS_AT_ONCE = 32;
   private static final int CALLBACK_THREADS = 8;
@@ -63,6 +67,7 @@ final class Pump implements Runnable {
 
   final Handle client;
   private final Consumer<LogEntry> log;
+  private final Runnable look; // for what has to be abandoned
   private final AtomicLong dropped = new AtomicLong(); // lines of the log
   private final Executor callbacks; // of futures
   private final ThreadPoolExecutor ownCallbacks = daemons("belay-callback", CALLBACK_THREADS, Integer.MAX_VALUE);
@@ -76,11 +81,12 @@ final class Pump implements Runnable {
   private final CountDownLatch ended = new CountDownLatch(1);
   private final AtomicInteger inside = new AtomicInteger(); // calls in the library; below 0 once the client is closed
 
-  Pump(Handle client, Executor executor, Consumer<LogEntry> log) {
+  Pump(Handle client, Executor executor, Consumer<LogEntry> log, Runnable look) {
     this.client = client;
     this.callbacks = task -> run(executor != null ? executor : ownCallbacks, task);
     this.news = task -> run(executor != null ? executor : ownNews, task);
     this.log = log;
+    this.look = look;
     thread.setDaemon(true);
     thread.start();
   }
@@ -269,8 +275,13 @@ final class Pump implements Runnable {
   @Override
   public void run() {
     long[] rows = new long[EVENTS_AT_ONCE * Event.ROW];
+    long looked = System.nanoTime();
     for (boolean open = true; open;) {
-      int count = Native.nextRows(client, -1, Event.ROW, rows);
+      int count = Native.nextRows(client, LOOK_MS, Event.ROW, rows);
+      if (System.nanoTime() - looked >= TimeUnit.MILLISECONDS.toNanos(LOOK_MS)) {
+        look.run();
+        looked = System.nanoTime();
+      }
       for (int row = 0; row < count; ++row) {
         Event event = Event.take(rows, row);
         open = event.kind() != Numbers.END;
@@ -335,6 +346,10 @@ final class Pump implements Runnable {
 
   void attach(Hold hold, long number) {
     holds.computeIfAbsent(number, n -> new HoldNews()).attach(hold);
+  }
+
+  void warnOfAbandoned(String what) {
+    log(new LogEntry(LogLevel.WARNING, Instant.now(), what + ": the client abandoned it, and others get the name when its lease ends", 0));
   }
 
   void log(LogEntry entry) {

@@ -165,6 +165,8 @@ final class Child {
       ExecutorService threads = (ExecutorService) executor.invoke(null);
       crowd(threads, belay, 1); // loads the classes, for which the JVM itself may pin
       closeTogether(threads, url);
+      threads.submit(() -> belay.lock("ended").lock()).get();
+      Server.eventually(belay.owned::isEmpty); // it is abandoned
       recording.enable("jdk.VirtualThreadPinned").withThreshold(Duration.ZERO);
       recording.start();
       int more = crowd(threads, belay, CROWD);

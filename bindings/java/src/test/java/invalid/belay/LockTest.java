@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
@@ -430,6 +431,28 @@ final class LockTest extends ServerTest {
           }
         })));
       }
+    }
+  }
+
+  @Test
+  void lockOfAThreadThatEndedIsAbandonedWithOneWarning() throws Exception {
+    ConcurrentLinkedQueue<String> log = new ConcurrentLinkedQueue<>();
+    try (Belay client = options().watchdogLease(Duration.ofSeconds(1)).onLog(entry -> log.add(entry.message())).connect()) {
+      DistributedLock lock = client.lock("a");
+      client.lock("kept").lock();
+      Thread ended = new Thread(() -> {
+        lock.lock();
+        lock.lock();
+      });
+      ended.start();
+      ended.join();
+      assertTrue(belay.lock("a").tryLock(LONG.toSeconds(), TimeUnit.SECONDS));
+      assertEquals(List.of("a thread ended that had locked 'a': the client abandoned it, and others get the name when its lease ends"),
+          List.copyOf(log));
+      assertEquals(1, client.owned.size());
+      assertEquals(0, client.metrics().get("releases"));
+      client.lock("kept").unlock();
+      assertFalse(ended.isAlive()); // it is not even collected
     }
   }
 
