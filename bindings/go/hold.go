@@ -73,6 +73,7 @@ func (h *Hold) Unlock() error { return h.UnlockContext(context.Background()) }
 // before the call, the release is sent all the same, and the client goes on trying. Then the error is [ErrCancelled] and
 // context.Canceled, or [ErrUnavailable] and context.DeadlineExceeded. The hold has ended, but whether it was lost is not known, and the
 // server may keep the name until the end of the lease. A loss that is known by then is [ErrLost]. A nil ctx is refused: the hold stays.
+// Do not pass a context of the hold's own: it ends with the hold.
 func (h *Hold) UnlockContext(ctx context.Context) error {
 	if ctx == nil {
 		return noContext()
