@@ -101,6 +101,7 @@ void Operations::send(Pending& pending, Micros now) {
   pending.command = flights_.send(node, command_of(pending, not_after), std::move(flight), now);
   if (pending.query == nullptr) {
     Claim& claim = *ledger_.holds.at(pending.hold)->claim;
+    pending.shares = !claim.held.share_with.empty();
     claim.held.lapses_at =
         std::max(claim.held.lapses_at, Timing::lapses_by(node, not_after, pending.lease));
     watchdog_.watch({ledger_.holds.at(pending.hold)->claim}, now);  // its write ended that
@@ -148,9 +149,14 @@ void Operations::on_clock(const Node& node, Micros now) {
 void Operations::on_reply(Pending& pending, Node& node, Reply reply, Micros sent, Micros now) {
   pending.command = 0;
   --pending.unanswered;
+  const std::optional<ServerTime> late =
+      reply.is_error() ? std::nullopt : dialect_.read_late(reply);
+  if (std::exchange(pending.shares, false) && (reply.is_error() || late)) {  // it did nothing
+    --ledger_.holds.at(pending.hold)->claim->held.shares_sent;
+  }
   if (reply.is_error()) {
     on_error(pending, reply.text(), now);
-  } else if (const std::optional<ServerTime> late = dialect_.read_late(reply); late) {
+  } else if (late) {
     node.saw_time(*late, sent, now);
     send(pending, now);
   } else if (pending.query == nullptr) {

@@ -90,6 +90,7 @@ struct Pending {
   // Extensions, verifications and queries.
   int unanswered = 0;           // how often it was sent without a reply: it may have taken place
   std::uint64_t command = 0;    // that is to answer it; 0: none is out
+  bool shares = false;          // that command names the group to share the claim with
   Micros may_arrive_until = 0;  // local time; of a query: beyond it, it changes nothing any more
   Status trouble;               // the latest passing error of the server
   bool answered_in_part = false;

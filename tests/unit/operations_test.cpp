@@ -117,6 +117,20 @@ TEST_F(OperationsAlone, ExtendAHold) {
   EXPECT_TRUE(hold.asked.empty());
 }
 
+// Then it has not shared the claim, which may go on alone if a renewal may not share it either.
+TEST_F(OperationsAlone, ThatAreRefusedHaveSharedNothing) {
+  Hold& hold = hold_of(5 * kSecond);
+  hold.claim->held.share_with = "readers";
+  operations_.ask_about(1, hold, PendingKind::kExtend, 20 * kSecond, now_);
+  EXPECT_EQ(hold.claim->held.shares_sent, 1);
+  answer("-NOPERM this user has no permissions to run the 'hset' command\r\n");
+  EXPECT_EQ(hold.claim->held.shares_sent, 0);
+
+  operations_.ask_about(2, hold, PendingKind::kVerify, 0, now_);
+  answer(bulk(Packer().time(server_time()).u8(1).number(58).u8(0).take()));
+  EXPECT_EQ(hold.claim->held.shares_sent, 1);  // this one has
+}
+
 TEST_F(OperationsAlone, TellThatAHoldIsGone) {
   Hold& hold = hold_of(5 * kSecond);
   operations_.ask_about(1, hold, PendingKind::kVerify, 0, now_);
