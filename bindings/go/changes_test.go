@@ -57,6 +57,34 @@ func TestNoChangeIsMissed(t *testing.T) {
 	}
 }
 
+func TestALossThatTheReleaseFindsIsTold(t *testing.T) {
+	n := newNews()
+	states := make(chan State, 2)
+	at := n.latest()
+	wantLost(t, n.end(&Error{Status: ErrLost, Reason: ReasonGone}), ReasonGone)
+	n.each(context.Background(), at, func(change Change) bool { states <- change.State; return true })
+	if len(states) != 1 || <-states != Lost {
+		t.Error("not told once")
+	}
+}
+
+// Only the answer to a release ends what the hold is asked for meanwhile.
+func TestAContextIsAskedForDuringTheRelease(t *testing.T) {
+	client := open(t)
+	hold := mustLock(t, client.Mutex(name(t)))
+	hold.ended.Store(true) // as Unlock does first
+	ctx := hold.Context(context.Background())
+	if ctx.Err() != nil {
+		t.Error("it has ended before the release")
+	}
+	hold.ended.Store(false)
+	must(t, hold.Unlock())
+	if ctx.Err() == nil {
+		t.Error("it lives on after the release")
+	}
+	wantNothingLeft(t, client)
+}
+
 func TestChangesEndWithTheHoldAndTheContext(t *testing.T) {
 	hold := mustLock(t, open(t).Mutex(name(t)))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -2,6 +2,8 @@ package belay
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -153,7 +155,7 @@ func (c *Client) List(ctx context.Context, pattern string, limit int) (names []s
 }
 
 // Names iterates over all names in use that match a pattern, as [Client.List] does; from Go 1.23 on by range. It asks when the loop begins,
-// and yields 1000000 names at most. An error comes alone and ends the loop.
+// and yields 1000000 names at most; a context that ends later does not end the loop. An error comes alone.
 func (c *Client) Names(ctx context.Context, pattern string) func(yield func(name string, err error) bool) {
 	return func(yield func(string, error) bool) {
 		names, _, err := c.List(ctx, pattern, maxNames)
@@ -169,7 +171,11 @@ const maxNames = 1000000 // the most that the library lists
 
 // OwnerHolds says how many holds of a lock's name an [Owner] has in this client, other than lost ones. It is a local read.
 func (c *Client) OwnerHolds(owner int64, name string) (int64, error) {
-	return c.local(func(handle uintptr) int64 { return native.BelayOwnerHolds(handle, owner, name) })
+	count, err := c.local(func(handle uintptr) int64 { return native.BelayOwnerHolds(handle, owner, name) })
+	if errors.Is(err, ErrInvalidArgument) && c.opened() {
+		return 0, &Error{Status: ErrInvalidArgument, Message: fmt.Sprintf("owner %d of a name of %d bytes: owners are 0..2^53-1, names have 1..1024 bytes", owner, len(name))}
+	}
+	return count, err
 }
 
 // FencedWrite performs one Redis command on a key of yours, unless a newer fence has written this key. So a holder that lost its lock

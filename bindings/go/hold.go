@@ -22,7 +22,8 @@ type Hold struct {
 	name    string // for the warning
 	fences  []int64
 	permits int64
-	ended   atomic.Bool // released or abandoned
+	ended   atomic.Bool // released or abandoned, or about to be
+	over    atomic.Bool // how it ended is known
 }
 
 // granted panics for a hold that no lock was granted to.
@@ -73,7 +74,6 @@ func (h *Hold) Unlock() error { return h.UnlockContext(context.Background()) }
 // before the call, the release is sent all the same, and the client goes on trying. Then the error is [ErrCancelled] and
 // context.Canceled, or [ErrUnavailable] and context.DeadlineExceeded. The hold has ended, but whether it was lost is not known, and the
 // server may keep the name until the end of the lease. A loss that is known by then is [ErrLost]. A nil ctx is refused: the hold stays.
-// Do not pass a context of the hold's own: it ends with the hold.
 func (h *Hold) UnlockContext(ctx context.Context) error {
 	if ctx == nil {
 		return noContext()
@@ -107,6 +107,7 @@ func (h *Hold) end(f func() error) error {
 	}
 	runtime.SetFinalizer(h, nil)
 	err := f()
+	h.over.Store(true)
 	return h.client.holds.remove(h.id).end(err)
 }
 
@@ -179,7 +180,8 @@ func (h *Hold) OnChange(f func(Change)) {
 }
 
 // Changes iterates over the hold's state, from Go 1.23 on by range: it yields the latest change, if there was one already, and then each
-// new one. It ends after Lost, and when the hold is released or the context ends. The loop keeps the hold from being dropped.
+// new one. It ends after Lost, and when the hold is released or the context ends. The loop keeps the hold from being dropped. A nil ctx
+// panics.
 func (h *Hold) Changes(ctx context.Context) func(yield func(Change) bool) {
 	n := h.granted().news()
 	return func(yield func(Change) bool) {
@@ -271,12 +273,16 @@ func (n *news) finish(cause error) {
 func (n *news) tell(news Change) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.last.next = &change{Change: news, more: make(chan struct{})}
-	close(n.last.more)
-	n.last = n.last.next
+	n.add(news)
 	if news.State == Lost {
 		n.finish(&Error{Status: ErrLost, Message: news.Message, Reason: news.Reason})
 	}
+}
+
+func (n *news) add(news Change) {
+	n.last.next = &change{Change: news, more: make(chan struct{})}
+	close(n.last.more)
+	n.last = n.last.next
 }
 
 // end ends the contexts of a hold whose release ended with err. If it was lost, the pump may know why. n is nil if nobody asked for news.
@@ -292,6 +298,10 @@ func (n *news) end(err error) error {
 	if !errors.Is(err, ErrLost) {
 		n.finish(nil)
 		return err
+	}
+	var lost *Error
+	if errors.As(err, &lost) && n.last.State != Lost { // the release has found it out
+		n.add(Change{State: Lost, Reason: lost.Reason, Message: lost.Message})
 	}
 	n.finish(err)
 	return context.Cause(n.over)
@@ -316,7 +326,7 @@ func (t *holds) remove(id int64) *news {
 // news returns the news of h. The pump may have had some before. What ends h meanwhile finds them, or is found.
 func (h *Hold) news() *news {
 	n, _ := h.client.holds.of(h.id)
-	if h.ended.Load() {
+	if h.over.Load() {
 		h.client.holds.remove(h.id).end(nil) //nolint:errcheck // it is nil
 	}
 	return n

@@ -120,7 +120,7 @@ func (c *Client) Multi(names ...string) *Mutex { return &Mutex{*c.lock(Primitive
 // Do waits for the lock as [Mutex.Lock] does, runs fn, and releases the lock. If Lock fails, fn does not run. The context of fn is that of
 // [Hold.Context]: it ends when the lock is lost, and context.Cause says why. Do returns the error of fn, joined with that of [Hold.Unlock]:
 // after a loss errors.Is finds [ErrLost], whatever fn returned. A panic in fn releases the lock and goes on, and so does runtime.Goexit:
-// they do not tell of a loss.
+// they do not tell of a loss. A nil fn is such a panic.
 // The release waits for the server's answer, as Unlock does, also if ctx has ended. If fn ends the hold itself, fn alone gets the error.
 func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
 	return m.lock.do(ctx, fn)

@@ -131,7 +131,7 @@ func naming(add func(request uintptr, name string) int, names []string) LockOpti
 	}
 }
 
-// And adds names to a Mutex: it locks all or none. One hold stands for all. It has one lease and one loss, and a fence for each name.
+// And adds names to a lock: it takes all or none. One hold stands for all. It has one lease and one loss, and a fence for each name.
 // Callers that give the names in different orders do not deadlock.
 func And(names ...string) LockOption { return naming(native.BelayRequestAddName, names) }
 
@@ -153,7 +153,8 @@ func Wait(limit time.Duration) LockOption {
 func Owner(owner int64) LockOption { return func(s *settings) { s.owner = owner } }
 
 // Identity lets callers with the same identity, 1..256 bytes such as an order's id, hold the name together, from any client. Each has
-// its own hold, lease and release. All others wait until the last of them has released it. They share a fence. Of a Mutex only.
+// its own hold, lease and release. All others wait until the last of them has released it. They share a fence. Not of a reader's lock, nor of
+// a Semaphore.
 func Identity(identity string) LockOption {
 	return setting(native.BelayRequestSetIdentity, identity)
 }

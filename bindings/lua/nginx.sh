@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# nginx.sh DIR: makes DIR and unpacks Debian's nginx with Lua there. Its LuaJIT is the installed luajit2; nothing is installed, so that
-# no nginx is started.
+# nginx.sh DIR: makes DIR and unpacks Debian's nginx with Lua there. Its LuaJIT is that of
+# tools/install-deps.sh; nothing is installed, so that no nginx is started.
 set -euo pipefail
 mkdir "$1"
 cd "$1"
