@@ -382,9 +382,9 @@ BELAY_API BELAY_MUST_USE int64_t belay_lock(belay_client* client, const char* na
  * gets another hold at once, without the server. Then its earlier holds with a fixed lease last at least as
  * long as the new one, also if the new one is released at once. The server hears of that in the background:
  * until it has answered, belay_hold_remaining_ms tells the time from before. A max-hold is not prolonged. The
- * release of an owner's last hold frees the name. Returns as belay_lock; also minus WOULD_DEADLOCK. Of a
- * latch: wait until it opens. Nothing is held. Returns the generation that has opened, or minus NOT_FOUND if
- * the latch is not set or ends meanwhile. */
+ * release of an owner's last hold frees the name. Only locks have owners; elsewhere the owner must be 0.
+ * Returns as belay_lock; also minus WOULD_DEADLOCK. Of a latch: wait until it opens. Nothing is held. Returns
+ * the generation that has opened, or minus NOT_FOUND if the latch is not set or ends meanwhile. */
 BELAY_API BELAY_MUST_USE int64_t belay_acquire(belay_client* client, const belay_request* request,
                                                int64_t owner, int64_t wait_ms, belay_event** event);
 /* Release a hold. Whatever it returns, this call ends your hold. The call waits for the server's answer, at

@@ -145,6 +145,10 @@ Client::Call acquisition(belay_client* client, const belay_request* request, std
   if (checked.ok()) {
     checked = checked_request(request, wait_ms);
   }
+  if (checked.ok() && owner != 0 && request->kind != Kind::kLock) {
+    checked = {BELAY_INVALID_ARGUMENT,
+               "owner was " + std::to_string(owner) + ": only a lock has an owner"};
+  }
   if (!checked.ok()) {
     return acquisition_of(checked, {}, wait_ms);
   }
