@@ -570,10 +570,11 @@ BELAY_API BELAY_MUST_USE belay_event* belay_acquire_within(belay_client* client,
  * still held. */
 BELAY_API BELAY_MUST_USE belay_event* belay_release_within(belay_client* client, int64_t tag, int64_t hold,
                                                            int64_t patience_ms);
-/* Cancel a pending submission. Its one event still comes, with CANCELLED or with what happened first. The
- * message of CANCELLED says so if the server had not answered; else it is empty. A submission that changes
- * something on the server, other than an acquire, is not undone: its event tells how it ended. Returns OK,
- * UNKNOWN_TAG, CLOSED or FORKED. */
+/* Cancel a pending submission. Its one event still comes, with CANCELLED or with what happened first. If the
+ * server has not answered or cannot be reached, the message of CANCELLED says so, and the server may keep the
+ * name for BELAY_FIELD_IN_DOUBT_MS. Else the message is empty. A cancelled release goes on in the background.
+ * An extension, a downgrade or another change that was sent already is not cancelled: its event tells how it
+ * ended. Returns OK, UNKNOWN_TAG, CLOSED or FORKED. */
 BELAY_API int32_t belay_cancel(belay_client* client, int64_t tag);
 /* Take the next event; wait for it `timeout_ms` at most (0: not at all, -1: without limit). NULL: there was
  * none in time. After the last event every call in every thread returns an END event at once: leave the loop

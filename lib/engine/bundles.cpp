@@ -202,7 +202,7 @@ Pending& Bundles::add_part(Pending& lead, Micros now) {
   ++ledger_.parts_pending;
   part.lead = lead.ref();
   part.bundle = lead.bundle;
-  ++lead.parts;
+  lead.parts.push_back(part.tag);
   return part;
 }
 
@@ -241,6 +241,9 @@ void Bundles::gather(Bundle& bundle, Micros now) {
   const bool trying = bundle.stage == BundleStage::kTrying;
   const bool taken = trying && bundle.failure.code == BELAY_BUSY;
   if (!bundle.failure.ok() && (!taken || bundle.is_try)) {
+    if (bundle.failure.code == BELAY_UNAVAILABLE || bundle.failure.code == BELAY_TIMEOUT) {
+      bundle.failure.in_doubt_until = doubt_of(bundle).value_or(0);
+    }
     give_back(bundle, now);
     outcomes_.complete(*ledger_.pendings.at(bundle.tag), bundle.failure, now);
   } else if (bundle.lost_a_part && bundle.is_try) {
@@ -365,6 +368,24 @@ void Bundles::begin_hold(Bundle& bundle, Micros now) {
   event.permits = 1;
   event.remaining = remaining_of(bundle, now);
   outcomes_.complete(lead, std::move(event), now);
+}
+
+// Until when the server may keep one of the names; none if it has answered for all and can be told.
+std::optional<Micros> Bundles::doubt_of(const Bundle& bundle) const {
+  Micros until = bundle.failure.in_doubt_until;
+  bool answered = until == 0;
+  for (const BundlePart& part : bundle.parts) {
+    if (const Pending* const asked = ledger_.pending(part.tag); asked != nullptr) {
+      const std::optional<Micros> doubt = course_.doubt_of(*asked);
+      answered = answered && !doubt;
+      until = std::max(until, doubt.value_or(0));
+    } else if (const Hold* const had = ledger_.hold(part.hold);
+               had != nullptr && had->claim != nullptr) {
+      answered = answered && had->claim->node->up();
+      until = std::max(until, had->claim->held.lapses_at);
+    }
+  }
+  return answered ? std::nullopt : std::optional(until);
 }
 
 // Ends what the bundle has and asks for, name by name, in the background.

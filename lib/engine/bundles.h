@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/dialect.h"
@@ -48,6 +49,7 @@ class Bundles {
 
   // While the names are gathered.
   void on_lead_due(const Pending& lead, Micros now);
+  [[nodiscard]] std::optional<Micros> doubt_of(const Bundle& bundle) const;
 
   // A claim that is to be asked for waits for the others of its bundle.
   void ask_with_others(Claim& claim);

@@ -1089,31 +1089,46 @@ void Course::warn_if_at_risk(Claim& claim, Micros now) {
 
 // Only who has been told that the lock is taken can have waited too long for it.
 Status Course::acquire_timeout(const Pending& pending) const {
-  const Claim& claim = *pending.claim;
-  if (pending.reached && claim.node->up()) {
+  const std::optional<Micros> doubt = doubt_of(pending);
+  if (!doubt) {
     return Status(BELAY_TIMEOUT);
   }
+  const Claim& claim = *pending.claim;
   const Micros limit = (pending.reached ? pending.wait_until : pending.reach_by) - pending.since;
   Status status =
       claim.refusal.ok() ? outcomes_.unavailable(*claim.node, "no answer", limit) : claim.refusal;
-  status.in_doubt_until = claim.held.awaits_reply ? claim.held.lapses_at : claim.asking.expires_by;
+  status.in_doubt_until = *doubt;
   return status;
 }
 
-// The release itself goes on. The name may also stand for an older claim of ours, whose acquire was
-// cut off and may still arrive (rule 15).
-Status Course::release_timeout(const Pending& pending) const {
+// The release itself goes on.
+Status Course::release_timeout(const Pending& pending, Micros now) const {
   Status status = outcomes_.unavailable(*pending.claim->node, "the release was not answered",
-                                        pending.reach_by - pending.since);
-  for (Leaving& leaving : pending.claim->leaving) {
-    const bool own = leaving.release == pending.ref();
-    const Micros until = own                         ? leaving.expires_by
-                         : leaving.sweep_until.any() ? leaving.cut_until
-                                                     : 0;
-    status.in_doubt_until = std::max(status.in_doubt_until, until);
-    leaving.release = own ? PendingRef() : leaving.release;
-  }
+                                        std::min(now, pending.reach_by) - pending.since);
+  status.in_doubt_until = doubt_of(pending).value_or(0);
   return status;
+}
+
+std::optional<Micros> Course::doubt_of(const Pending& pending) const {
+  if (pending.claim == nullptr) {
+    return 0;
+  }
+  const Claim& claim = *pending.claim;
+  if (pending.kind == PendingKind::kAcquire) {
+    const bool answered = pending.reached && claim.node->up();
+    return answered                  ? std::nullopt
+           : claim.held.awaits_reply ? std::optional(claim.held.lapses_at)
+                                     : claim.asking.expires_by;
+  }
+  Micros until = 0;
+  // The name may also stand for an older claim of ours, whose acquire was cut off and may still
+  // arrive (rule 15).
+  for (const Leaving& leaving : claim.leaving) {
+    until = std::max(until, leaving.release == pending.ref() ? leaving.expires_by
+                            : leaving.sweep_until.any()      ? leaving.cut_until
+                                                             : 0);
+  }
+  return until;
 }
 
 }  // namespace belay

@@ -38,7 +38,7 @@ class Course {
   void place(Pending& pending, Micros now);
   void line_up(Claim& claim, Pending& pending, Micros now);
   void look_for_room(Claim& claim, Micros now);
-  Status acquire_timeout(const Pending& pending) const;
+  [[nodiscard]] Status acquire_timeout(const Pending& pending) const;
 
   // Brings a claim in line with who wants it, forgets it if nobody does, and sets its timer
   // otherwise. Whatever has changed a claim ends with it.
@@ -47,7 +47,11 @@ class Course {
   // Holds. `release`, unless null, completes when the hold is parted from its claim.
   void drop_hold(Hold& hold, Pending* release, Micros now);
   void abandon(std::unique_ptr<Hold> hold, Micros now);
-  Status release_timeout(const Pending& pending) const;
+  [[nodiscard]] Status release_timeout(const Pending& pending, Micros now) const;
+
+  // Until when the server may keep the name, if nobody waits for the answer to an acquire or a
+  // release any longer; none if an acquire has its answer, and the server can be told.
+  [[nodiscard]] std::optional<Micros> doubt_of(const Pending& pending) const;
 
   // Asking and leaving.
   void ask(Claim& claim, Micros now);

@@ -188,18 +188,20 @@ Status Engine::query(std::int64_t tag, std::unique_ptr<Query> query, Micros now)
 
 Status Engine::cancel(std::int64_t tag, Micros now) {
   advance(now);
-  Pending* const found = ledger_.pending(tag);
-  if (found == nullptr) {
+  const Pending* const pending = ledger_.pending(tag);
+  if (pending == nullptr) {
     return {BELAY_UNKNOWN_TAG, "tag " + std::to_string(tag) + " belongs to no pending submission"};
   }
-  Pending& pending = *found;
-  if (!pending.has_effect()) {
-    Claim* claim = pending.claim;
-    outcomes_.complete(pending, cancelled(pending), now);
-    if (claim != nullptr) {
-      course_.look_for_room(*claim, now);
-      course_.reconcile(*claim, now);
-    }
+  std::vector<std::int64_t> parts = pending->parts;  // the lead ends with the last of them
+  if (parts.empty()) {
+    parts.push_back(tag);
+  }
+  const bool comes_too_late = std::any_of(parts.begin(), parts.end(), [this](std::int64_t part) {
+    return ledger_.pending(part)->may_have_effect();
+  });
+  for (std::size_t i = 0; i < parts.size() && !comes_too_late; ++i) {
+    Pending& part = *ledger_.pending(parts[i]);
+    end(part, cancelled(part), now);
   }
   finish(now);
   return {};
@@ -382,12 +384,11 @@ void Engine::on_pending_due(Pending& pending, Micros now) {
 }
 
 void Engine::time_out(Pending& pending, Micros now) {
-  Claim* claim = pending.claim;
   Status status;
-  if (pending.kind == PendingKind::kAcquire && claim != nullptr) {
+  if (pending.kind == PendingKind::kAcquire && pending.claim != nullptr) {
     status = course_.acquire_timeout(pending);
   } else if (pending.kind == PendingKind::kRelease) {
-    status = course_.release_timeout(pending);
+    status = course_.release_timeout(pending, now);
   } else {
     const char* const what =
         pending.answered_in_part ? "the end of the answer did not come" : "no answer";
@@ -395,6 +396,11 @@ void Engine::time_out(Pending& pending, Micros now) {
                                                           pending.reach_by - pending.since)
                                   : pending.trouble;
   }
+  end(pending, std::move(status), now);
+}
+
+void Engine::end(Pending& pending, Status status, Micros now) {
+  Claim* const claim = pending.claim;
   outcomes_.complete(pending, std::move(status), now);
   if (claim != nullptr) {
     course_.look_for_room(*claim, now);
@@ -404,11 +410,15 @@ void Engine::time_out(Pending& pending, Micros now) {
 
 // Says so if the server was in the way, and not another holder.
 Status Engine::cancelled(const Pending& pending) const {
-  const Node& node = ledger_.node_for(pending);
   Status status(BELAY_CANCELLED);
-  if (!node.up() || !(pending.reached || pending.is_lead())) {
+  const std::optional<Micros> doubt = pending.is_lead()
+                                          ? bundles_.doubt_of(*ledger_.bundle(pending.bundle))
+                                          : course_.doubt_of(pending);
+  if (doubt) {
+    const Node& node = ledger_.node_for(pending);
     status.message =
         node.trouble().ok() ? node.display() + ": no answer yet" : node.trouble().message;
+    status.in_doubt_until = *doubt;
   }
   return status;
 }

@@ -119,6 +119,7 @@ class Engine final : public NodeEvents {
   void on_pending_due(Pending& pending, Micros now);
   void time_out(Pending& pending, Micros now);
   [[nodiscard]] Status cancelled(const Pending& pending) const;
+  void end(Pending& pending, Status status, Micros now);
   void want_checks(const Node& node);
   void on_claim_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_clock(const Node& node, Micros now);

@@ -51,7 +51,7 @@ void Outcomes::complete(Pending& pending, Status status, Micros now) {
     taken_for = still_taken(pending, now);
   }
   const bool hold_is_gone = status.code == BELAY_LOST || status.code == BELAY_UNKNOWN_HOLD;
-  if (!status.ok() && !hold_is_gone && pending.unanswered > 0 && pending.has_effect()) {
+  if (!status.ok() && !hold_is_gone && pending.may_have_effect()) {
     // Whether a query took place is not known later either.
     status.in_doubt_until =
         pending.query != nullptr
@@ -168,7 +168,8 @@ void Outcomes::on_part_done(const Pending& part, const Event& event, Micros now)
   Event& whole = lead->event;
   merge(&whole.status, event.status);
   whole.remaining = std::min(whole.remaining, event.remaining);
-  if (--lead->parts == 0) {
+  std::erase(lead->parts, part.tag);
+  if (lead->parts.empty()) {
     ledger_.leads_due.push_back(part.lead);
   }
 }

@@ -65,9 +65,9 @@ struct Pending {
   std::string name;                      // likewise
 
   // What is about several names leads a part for each; parts have tags of their own, below zero.
-  std::int64_t bundle = 0;  // of the lead and of its parts
-  PendingRef lead;          // of a part
-  std::size_t parts = 0;    // of a lead: how many have not completed
+  std::int64_t bundle = 0;          // of the lead and of its parts
+  PendingRef lead;                  // of a part
+  std::vector<std::int64_t> parts;  // of a lead other than an acquire's: that have not completed
 
   [[nodiscard]] PendingRef ref() const { return {tag, order}; }
 
@@ -79,12 +79,12 @@ struct Pending {
            (!is_lead() && (kind == PendingKind::kExtend || kind == PendingKind::kVerify));
   }
 
-  // Whether a cancel cannot take it back, once it may be on its way.
-  [[nodiscard]] bool has_effect() const {
-    return kind == PendingKind::kQuery
-               ? query->effect() != Query::Effect::kNone
-               : kind == PendingKind::kRelease || kind == PendingKind::kExtend ||
-                     kind == PendingKind::kDowngrade;
+  // Whether it changes something on the server, and may have done so already: no cancel takes that
+  // back. Acquires and releases are their claim's matter.
+  [[nodiscard]] bool may_have_effect() const {
+    return unanswered > 0 && (kind == PendingKind::kQuery ? query->effect() != Query::Effect::kNone
+                                                          : kind == PendingKind::kExtend ||
+                                                                kind == PendingKind::kDowngrade);
   }
 
   // Extensions, verifications and queries.

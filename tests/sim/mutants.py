@@ -205,8 +205,8 @@ MUTATIONS = [
              "ledger_.epochs.contains(message.epoch) || newer || released) {",
              "(ledger_.epochs.contains(message.epoch) &&\n       !OFF(\"a-stray-leaves-nothing-that-stands\")) ||\n      newer || released) {"),
     Mutation("lost-cancel", "lib/engine/engine.cpp",
-             "  if (!pending.has_effect()) {\n    Claim* claim",
-             "  if (!pending.has_effect() && !OFF(\"lost-cancel\")) {\n    Claim* claim"),
+             "i < parts.size() && !comes_too_late; ++i) {",
+             "i < parts.size() && !comes_too_late && !OFF(\"lost-cancel\"); ++i) {"),
     Mutation("double-completion", "lib/engine/outcomes.cpp",
              "    ledger_.want_step(*bundle);\n  }\n  events_.on_event(std::move(event));",
              "    ledger_.want_step(*bundle);\n  }\n"

@@ -487,6 +487,21 @@ class Schedule {
     }
   }
 
+  // What changes something was sent by then, or never is.
+  void perhaps_cancel(Process& process, std::int64_t tag) {
+    if (!world_.chance(10) || !world_.decide()) {
+      return;
+    }
+    world_.at(world_.now() + world_.span(200, 500 * kMillisecond), [this, &process, tag] {
+      if (process.alive() && !process.paused() && process.tag_of(tag) != 0) {
+        world_.trace("tag " + std::to_string(tag) + " is cancelled, if that is not too late");
+        process.call([tag = process.tag_of(tag)](Engine& engine, Micros now) {
+          static_cast<void>(engine.cancel(tag, now));
+        });
+      }
+    });
+  }
+
   void use_hold(User& user) {
     const std::int64_t drawn = world_.random().between(1, 100);
     const std::int64_t dice = world_.decide() ? drawn : 100;
@@ -529,6 +544,7 @@ class Schedule {
       }
     });
     haunts(process);
+    perhaps_cancel(process, tag);
   }
 
   static std::vector<std::string> names_of(const User& user) {
@@ -550,6 +566,7 @@ class Schedule {
         checks_.refused(*user.process, tag);
       }
     });
+    perhaps_cancel(*user.process, tag);
     act_in(user, in(plan_.hold));
   }
 
@@ -585,6 +602,7 @@ class Schedule {
         checks_.refused(process, tag);
       }
     });
+    perhaps_cancel(process, tag);
   }
 
   void release(User& user, std::int64_t hold) {
@@ -596,6 +614,7 @@ class Schedule {
     world_.trace("process " + std::to_string(user.process->number()) + " releases hold " +
                  std::to_string(hold));
     const bool twice = world_.chance(10) && world_.decide();
+    Process& process = *user.process;
     give_up(user, [this, &user, hold, tag, twice](Engine& engine, Micros now) {
       checks_.accepted(*user.process, tag);
       doubts_.asked(*user.process, tag, names_of(user), 0);
@@ -607,6 +626,7 @@ class Schedule {
       }
       return status;
     });
+    perhaps_cancel(process, tag);
   }
 
   // It says at once whether the hold had been lost.

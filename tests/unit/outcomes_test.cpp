@@ -176,7 +176,7 @@ TEST_F(OutcomesAlone, OfPartsMakeTheWorstOfThemTheWhole) {
   Pending& lead = pending(1, PendingKind::kExtend);
   lead.event = outcomes_.outcome(lead, Status());
   lead.event.remaining = kNever;
-  lead.parts = 2;
+  lead.parts = {-1, -2};
   Pending& first = part(-1, PendingKind::kExtend);
   Pending& second = part(-2, PendingKind::kExtend);
   Event bad = outcomes_.outcome(first, in_doubt(now_ + kSecond));
@@ -196,16 +196,16 @@ TEST_F(OutcomesAlone, OfPartsMakeTheWorstOfThemTheWhole) {
 // A caller may use a tag again as soon as its submission has ended, as by a cancel.
 TEST_F(OutcomesAlone, OfPartsAreNotThoseOfALaterSubmissionOfTheSameTag) {
   Pending& cancelled = pending(1, PendingKind::kVerify);
-  cancelled.parts = 1;
+  cancelled.parts = {-1};
   Pending& old_part = part(-1, PendingKind::kVerify);
   ended(cancelled, Status(BELAY_CANCELLED));
   Pending& lead = pending(1, PendingKind::kVerify);
   lead.event = outcomes_.outcome(lead, Status());
-  lead.parts = 1;
+  lead.parts = {-2};
   part(-2, PendingKind::kVerify);
   outcomes_.complete(old_part, Status(BELAY_NOT_PERMITTED), now_);
   EXPECT_TRUE(ledger_.leads_due.empty());
-  EXPECT_EQ(lead.parts, 1U);
+  EXPECT_EQ(lead.parts, std::vector<std::int64_t>{-2});
   EXPECT_TRUE(lead.event.status.ok());
 }
 

@@ -1,0 +1,264 @@
+// What a cancel ends, what it comes too late for, and for how long the server may keep what nobody
+// waits for any longer. A fake link, with the server's replies by hand.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/packing.h"
+#include "dialect/queries.h"
+#include "unit/greeted.h"
+
+namespace belay {
+namespace {
+
+constexpr Micros kServerTime = 100 * kSecond;
+
+class ACancel : public Greeted {
+ protected:
+  void acquire(std::int64_t tag) {
+    AcquireRequest request;
+    request.primitive = &lock_;
+    request.name = "a";
+    request.lease = config_.watchdog_lease;
+    ASSERT_TRUE(engine_.acquire(tag, request, kNever, now_).ok());
+  }
+
+  void acquire_both(std::int64_t tag, Micros wait = kNever) {
+    AcquireRequest request;
+    request.primitive = &lock_;
+    request.lease = config_.watchdog_lease;
+    request.names = {{"a", Want()}, {"b", Want()}};
+    ASSERT_TRUE(engine_.acquire(tag, request, wait, now_).ok());
+  }
+
+  // One of the two is taken: a is had then, and b is waited for.
+  void have_a_and_wait_for_b() {
+    answer(bulk(Packer().u8(3).number(kServerTime).number(kSecond).take()));
+    answer(granted(kServerTime));
+    answer(queued(kServerTime));
+  }
+
+  std::int64_t hold_one() {
+    acquire(1);
+    answer(granted(kServerTime));
+    return last().hold;
+  }
+
+  std::int64_t hold_both() {
+    acquire_both(1);
+    Packer granted;
+    granted.u8(1).number(kServerTime);
+    granted.number(50).number(58).u8(0).number(60).number(68).u8(0);
+    answer(bulk(granted.take()));
+    return last().hold;
+  }
+
+  // To an extension, which also has the record watched.
+  void renewed() {
+    answer(bulk(Packer().number(kServerTime).u8(1).number(58).u8(0).take()));
+    answer("+OK\r\n:1\r\n");
+  }
+
+  void cut() { node_.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now_); }
+
+  void reconnect() {
+    now_ += kSecond;
+    greet("6");
+    answer(":1\r\n");  // the older connection was killed
+  }
+
+  void pass(Micros duration) {
+    now_ += duration;
+    engine_.on_timer(now_);
+  }
+
+  void cancel(std::int64_t tag) {
+    events_.events.clear();
+    ASSERT_TRUE(engine_.cancel(tag, now_).ok());
+  }
+
+  const Event& last() { return events_.events.back(); }
+
+  void expect_cancelled(std::int64_t tag) {
+    ASSERT_EQ(events_.events.size(), 1U);
+    EXPECT_EQ(last().tag, tag);
+    EXPECT_EQ(last().status.code, BELAY_CANCELLED);
+  }
+
+  void expect_in_doubt(std::int64_t tag) {
+    expect_cancelled(tag);
+    EXPECT_NE(last().status.message, "");
+    EXPECT_GE(last().in_doubt, config_.watchdog_lease - 2 * kSecond);
+    EXPECT_LE(last().in_doubt, config_.watchdog_lease + config_.request_timeout + kSecond);
+  }
+
+  void expect_known(std::int64_t tag) {
+    expect_cancelled(tag);
+    EXPECT_EQ(last().in_doubt, 0);
+  }
+
+  // Whether a script was sent since the last time.
+  bool sent() {
+    bool any = false;
+    for (const std::string& bytes : link_.sent) {
+      any = any || bytes.find("EVAL") != std::string::npos;
+    }
+    link_.sent.clear();
+    return any;
+  }
+};
+
+TEST_F(ACancel, OfAnAcquireThatTheServerHasNotAnsweredIsInDoubt) {
+  acquire(1);
+  cancel(1);
+  expect_in_doubt(1);
+}
+
+TEST_F(ACancel, OfAnAcquireThatWasCutOffIsInDoubt) {
+  acquire(1);
+  cut();
+  cancel(1);
+  expect_in_doubt(1);
+  EXPECT_NE(last().status.message.find("cut"), std::string::npos);
+}
+
+TEST_F(ACancel, OfAnAcquireThatWaitsForAnotherHolderIsNot) {
+  acquire(1);
+  answer(queued(kServerTime));
+  cancel(1);
+  expect_known(1);
+  EXPECT_EQ(last().status.message, "");
+}
+
+TEST_F(ACancel, OfAnAcquireThatWasNeverSentIsNot) {
+  cut();
+  acquire(1);
+  cancel(1);
+  expect_known(1);
+  EXPECT_NE(last().status.message, "");
+}
+
+TEST_F(ACancel, OfSeveralNamesThatTheServerHasNotAnsweredIsInDoubt) {
+  acquire_both(1);
+  cancel(1);
+  expect_in_doubt(1);
+}
+
+TEST_F(ACancel, OfSeveralNamesThatWaitForAnotherHolderIsNot) {
+  acquire_both(1);
+  have_a_and_wait_for_b();
+  cancel(1);
+  expect_known(1);
+  EXPECT_EQ(last().status.message, "");
+}
+
+// Nobody can tell the server now that the first is given back.
+TEST_F(ACancel, OfSeveralNamesOfWhichOneIsHadWithoutAConnectionIsInDoubt) {
+  acquire_both(1);
+  have_a_and_wait_for_b();
+  cut();
+  cancel(1);
+  expect_in_doubt(1);
+}
+
+TEST_F(ACancel, IsNotNeededForThat) {
+  acquire_both(1, kSecond);
+  have_a_and_wait_for_b();
+  cut();
+  pass(kSecond);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(last().status.code, BELAY_UNAVAILABLE);
+  EXPECT_GE(last().in_doubt, config_.watchdog_lease - 2 * kSecond);
+}
+
+TEST_F(ACancel, OfAReleaseLetsItGoOn) {
+  ASSERT_TRUE(engine_.release(2, hold_one(), now_).ok());
+  sent();
+  cancel(2);
+  expect_in_doubt(2);
+  cut();
+  reconnect();
+  EXPECT_TRUE(sent());
+  answer(bulk(Packer().u8(1).number(kServerTime).number(0).take()));
+  EXPECT_EQ(events_.events.size(), 1U);
+}
+
+TEST_F(ACancel, OfAReleaseOfSeveralNamesEndsItOnce) {
+  ASSERT_TRUE(engine_.release(2, hold_both(), now_).ok());
+  cancel(2);
+  expect_in_doubt(2);
+  pass(config_.request_timeout);
+  EXPECT_EQ(events_.events.size(), 1U);
+}
+
+TEST_F(ACancel, OfAChangeThatWasNotSentEndsIt) {
+  cut();
+  ASSERT_TRUE(engine_.query(1, break_query(dialect_, "a", 7), now_).ok());
+  cancel(1);
+  expect_known(1);
+  EXPECT_NE(last().status.message, "");
+  reconnect();
+  EXPECT_FALSE(sent());
+}
+
+TEST_F(ACancel, OfAChangeThatWasSentComesTooLate) {
+  ASSERT_TRUE(engine_.query(1, break_query(dialect_, "a", 7), now_).ok());
+  cancel(1);
+  EXPECT_TRUE(events_.events.empty());
+  cut();
+  cancel(1);
+  EXPECT_TRUE(events_.events.empty());
+  pass(config_.request_timeout);
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(last().status.code, BELAY_UNAVAILABLE);
+  EXPECT_GT(last().in_doubt, 0);
+}
+
+TEST_F(ACancel, OfAnExtensionThatWasNotSentEndsIt) {
+  const std::int64_t hold = hold_one();
+  cut();
+  ASSERT_TRUE(engine_.extend(2, hold, 10 * kSecond, now_).ok());
+  cancel(2);
+  expect_known(2);
+}
+
+TEST_F(ACancel, OfAnExtensionOfSeveralNamesThatWasNotSentEndsItOnce) {
+  const std::int64_t hold = hold_both();
+  cut();
+  ASSERT_TRUE(engine_.extend(2, hold, 10 * kSecond, now_).ok());
+  cancel(2);
+  expect_known(2);
+  pass(config_.request_timeout);
+  EXPECT_EQ(events_.events.size(), 1U);
+}
+
+TEST_F(ACancel, OfAnExtensionThatWasSentComesTooLate) {
+  ASSERT_TRUE(engine_.extend(2, hold_one(), 10 * kSecond, now_).ok());
+  cancel(2);
+  EXPECT_TRUE(events_.events.empty());
+  renewed();
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_TRUE(last().status.ok());
+}
+
+TEST_F(ACancel, OfAnExtensionOfSeveralNamesThatWasSentComesTooLate) {
+  ASSERT_TRUE(engine_.extend(2, hold_both(), 10 * kSecond, now_).ok());
+  cancel(2);
+  renewed();
+  EXPECT_TRUE(events_.events.empty());
+  renewed();
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_TRUE(last().status.ok());
+}
+
+// It rides on renewals.
+TEST_F(ACancel, OfADowngradeComesTooLate) {
+  const std::int64_t hold = hold_one();
+  cut();
+  ASSERT_TRUE(engine_.downgrade(2, hold, "r", now_).ok());
+  cancel(2);
+  EXPECT_TRUE(events_.events.empty());
+}
+
+}  // namespace
+}  // namespace belay
