@@ -59,8 +59,8 @@ func Open(url string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Close ends all waits with [ErrClosed], makes every hold lost, and releases the holds, for 2 seconds at most. Later calls return
-// [ErrClosed]. It returns nil, unless Open has not made the client.
+// Close ends all waits for locks and answers with [ErrClosed], makes every hold lost, and releases the holds, for 2 seconds at most. An
+// Unlock that waits gets its answer, or [ErrUnavailable] then. Later calls return [ErrClosed]. It returns nil, unless Open has not made the client.
 func (c *Client) Close() error {
 	if !c.opened() {
 		return c.refusal()

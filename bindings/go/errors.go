@@ -58,7 +58,7 @@ func inGo(message string) string {
 		return message
 	}
 	name := underline.ReplaceAllStringFunc(part[1], func(s string) string { return strings.ToUpper(s[1:]) })
-	value, allowed := part[3], strings.Replace(part[4], "a duration, or -1 for no limit,", "0 or more", 1)
+	value, allowed := part[3], part[4]
 	if part[2] != "" {
 		duration := func(ms string) string { d, _ := time.ParseDuration(ms + "ms"); return d.String() }
 		value, allowed = number.ReplaceAllStringFunc(value, duration), number.ReplaceAllStringFunc(allowed, duration)

@@ -73,7 +73,7 @@ func (h *Hold) Unlock() error { return h.UnlockContext(context.Background()) }
 // UnlockContext is as [Hold.Unlock], but waits for the server's answer no longer than ctx lives, or 2 ms. If ctx ends first, or has ended
 // before the call, the release is sent all the same, and the client goes on trying. Then the error is [ErrCancelled] and
 // context.Canceled, or [ErrUnavailable] and context.DeadlineExceeded. The hold has ended, but whether it was lost is not known, and the
-// server may keep the name until the end of the lease. A loss that is known by then is [ErrLost]. A nil ctx is refused: the hold stays.
+// server may keep the name for Error.InDoubt. A loss that is known by then is [ErrLost]. A nil ctx is refused: the hold stays.
 func (h *Hold) UnlockContext(ctx context.Context) error {
 	if ctx == nil {
 		return noContext()
@@ -81,7 +81,7 @@ func (h *Hold) UnlockContext(ctx context.Context) error {
 	return h.end(func() error {
 		_, err := h.client.submit(ctx, func(handle uintptr, tag int64, patienceMs int64, e *event) bool {
 			return native.ReleaseRow(handle, tag, h.id, patienceMs, e[:]) != 0
-		}, false)
+		})
 		return err
 	})
 }

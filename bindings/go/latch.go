@@ -44,7 +44,7 @@ func (l *Latch) ask(ctx context.Context, field int, submit native.Submission) (i
 // Set returned it; a generation that has opened lets pass at once, also if a later one has begun. 0: the one that the server has now.
 // [ErrNotFound]: the latch is not set, or ends meanwhile.
 func (l *Latch) Wait(ctx context.Context, generation int64) (opened int64, err error) {
-	e, err := l.lock(generation).submit(ctx, -1)
+	e, err := l.lock(generation).submit(ctx, forever)
 	return e[native.FieldGeneration], err
 }
 

@@ -18,7 +18,7 @@ type lock struct {
 }
 
 func (c *Client) lock(primitive Primitive, options ...LockOption) *lock {
-	l := &lock{client: c, primitive: primitive, settings: settings{wait: -1}}
+	l := &lock{client: c, primitive: primitive, settings: settings{wait: forever}}
 	for _, option := range options {
 		if option != nil {
 			option(&l.settings)
@@ -66,7 +66,14 @@ func (l *lock) try(ctx context.Context, more ...func(request uintptr)) (*Hold, b
 }
 
 // submit waits so long at most, and no longer than the context lives.
-func (l *lock) submit(ctx context.Context, wait int64, more ...func(request uintptr)) (*event, error) {
+func (l *lock) submit(ctx context.Context, limit time.Duration, more ...func(request uintptr)) (*event, error) {
+	wait := milliseconds(limit)
+	switch {
+	case limit == forever:
+		wait = -1
+	case limit < 0:
+		return new(event), &Error{Status: ErrInvalidArgument, Message: "wait was " + limit.String() + ": 0s or more is allowed"}
+	}
 	return l.client.run(ctx, func(handle uintptr, tag int64, patienceMs int64, e *event) bool {
 		request := native.BelayRequestNew(int(l.primitive))
 		defer native.BelayRequestFree(request)

@@ -145,6 +145,8 @@ func TestTimesBeyondTheirRange(t *testing.T) {
 	hold := mustLock(t, client.Mutex(lock))
 	hold.OnChange(nil)
 	must(t, hold.Unlock())
+	_, err = client.Semaphore(lock+"s", 1, Owner(7)).Acquire(within(t, patience), 1)
+	wantError(t, err, ErrInvalidArgument)
 }
 
 func TestMessagesNameValueRangeAndUnitAsGoDoes(t *testing.T) {
@@ -163,6 +165,7 @@ func TestMessagesNameValueRangeAndUnitAsGoDoes(t *testing.T) {
 		"maxHold was -1s: 100ms..720h0m0s is allowed":         with(MaxHold(-time.Second)),
 		"lockDelay was 2m0s: 0s..1m0s is allowed":             with(LockDelay(2 * time.Minute)),
 		"wait was -5s: 0s or more is allowed":                 with(Wait(-5 * time.Second)),
+		"wait was -1ns: 0s or more is allowed":                with(Wait(-1)),
 		"ttl was 4ms: 100ms..720h0m0s is allowed":             func() error { _, err := client.Latch(lock).Set(within(t, patience), 1, 4*time.Millisecond); return err },
 		"count was 0: 1..1000000000 is allowed":               func() error { _, err := client.Latch(lock).Set(within(t, patience), 0, 0); return err },
 		"watchdogLease was 1ms: 100ms..24h0m0s is allowed":    opening(WithWatchdogLease(1)),
@@ -236,7 +239,11 @@ func TestUnlockContextWaitsNoLongerThanItsContext(t *testing.T) {
 		hold := mustLock(t, client.Mutex(name))
 		ctx := hold.Context(context.Background())
 		server.tell(t, "pause")
-		wantError(t, hold.UnlockContext(test.ctx), test.wanted...)
+		err := hold.UnlockContext(test.ctx)
+		wantError(t, err, test.wanted...)
+		if doubt := new(Error); !errors.As(err, &doubt) || doubt.InDoubt < 30*time.Minute {
+			t.Errorf("%s: in doubt for %v", name, doubt.InDoubt)
+		}
 		if hold.State() != Released || ctx.Err() == nil {
 			t.Errorf("%s: state %v, context %v", name, hold.State(), ctx.Err())
 		}

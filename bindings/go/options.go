@@ -3,6 +3,7 @@ package belay
 import (
 	"context"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -107,12 +108,14 @@ func (c *config) newNative() (uintptr, error) {
 	return handle, nil
 }
 
+const forever time.Duration = math.MinInt64 // a wait without limit
+
 // LockOption sets something of a [Mutex], an [RWMutex] or a [Semaphore].
 type LockOption func(*settings)
 
 type settings struct {
 	owner int64
-	wait  int64                  // milliseconds; -1: without limit
+	wait  time.Duration
 	names []string               // all, the first one too
 	set   []func(handle uintptr) // the setters of the library's request
 }
@@ -141,15 +144,14 @@ func AndShared(names ...string) LockOption { return naming(native.BelayRequestAd
 // Wait limits the wait for the lock, besides the context: it ends with [ErrTimeout], or with [ErrUnavailable] if the server has not
 // answered. Unlike a context's deadline it leaves the server 0.25 s to answer, or four round trips if they take longer. 0 is 1 ms.
 func Wait(limit time.Duration) LockOption {
-	wait := max(1, milliseconds(limit))
-	if limit < 0 {
-		wait = min(-2, milliseconds(limit)) // -1 would be no limit; these are refused
+	if limit == 0 {
+		limit = time.Millisecond // 0 would be a try
 	}
-	return func(s *settings) { s.wait = wait }
+	return func(s *settings) { s.wait = max(limit, forever+1) }
 }
 
 // Owner stands for a task of yours, 1..2^53-1, that may lock a name again which it holds: it gets another hold at once. The release of
-// its last hold frees the name. Default, and 0: nobody may.
+// its last hold frees the name. Default, and 0: nobody may. Not of a Semaphore.
 func Owner(owner int64) LockOption { return func(s *settings) { s.owner = owner } }
 
 // Identity lets callers with the same identity, 1..256 bytes such as an order's id, hold the name together, from any client. Each has

@@ -59,8 +59,8 @@ func (t *calls) meet(tag int64) chan event {
 // submission submits under a tag. It returns whether the event has come already; then e has it.
 type submission func(handle uintptr, tag int64, patienceMs int64, e *event) bool
 
-// run submits, waits for the event, and returns it; of a failure an empty one. If the context ends, the submission is cancelled; what may
-// have an effect on the server is not undone, and its event still tells how it ended. The caller frees the event.
+// run submits, waits for the event, and returns it; of a failure an empty one. If the context ends, the submission is cancelled; a change
+// that was sent is not undone, and its event still tells how it ended. The caller frees the event.
 func (c *Client) run(ctx context.Context, submit submission) (*event, error) {
 	if ctx == nil {
 		return new(event), noContext()
@@ -68,11 +68,11 @@ func (c *Client) run(ctx context.Context, submit submission) (*event, error) {
 	if ctx.Err() != nil {
 		return new(event), interrupted(ctx, 0, "")
 	}
-	return c.submit(ctx, submit, true)
+	return c.submit(ctx, submit)
 }
 
-// submit is as run, but submits also if the context has ended. Unless it cancels, it does not wait for the event beyond the context's end.
-func (c *Client) submit(ctx context.Context, submit submission, cancels bool) (*event, error) {
+// submit is as run, but submits also if the context has ended.
+func (c *Client) submit(ctx context.Context, submit submission) (*event, error) {
 	e, tag, came := new(event), int64(0), false
 	if !c.with(func(handle uintptr) {
 		tag = c.calls.last.Add(1)
@@ -85,10 +85,6 @@ func (c *Client) submit(ctx context.Context, submit submission, cancels bool) (*
 		select {
 		case *e = <-meeting:
 		case <-ctx.Done():
-			if !cancels {
-				go func() { late := <-meeting; late.free() }()
-				return e, interrupted(ctx, 0, "no answer was waited for")
-			}
 			c.with(func(handle uintptr) { native.BelayCancel(handle, tag) })
 			*e = <-meeting
 		}
