@@ -28,7 +28,7 @@ type Client struct {
 // Open creates a client. It connects in the background, and reconnects whenever the connection breaks. The url is
 // redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path, with options of the library as parameters:
 // redis://host/0?watchdog_lease_ms=10000. rediss:// is redis:// with TLS. Empty: the environment variable BELAY_URL, else
-// redis://localhost:6379. A client lives until Close, also if nobody refers to it any more; a nil Option is ignored.
+// redis://localhost:6379. A master and its replicas are several hosts in any order: redis://a,b:6380,c. A client lives until Close, also if nobody refers to it any more; a nil Option is ignored.
 func Open(url string, options ...Option) (*Client, error) {
 	config := config{logger: slog.Default()}
 	With("log_events", "warning")(&config)
@@ -183,7 +183,11 @@ func (c *Client) OwnerHolds(owner int64, name string) (int64, error) {
 // its arguments after the key: FencedWrite(ctx, "order:42", hold.Fence(), "SET", "paid", "PX", "60000"). The command must write its
 // first argument and no other key. The server's reply comes back: the bytes of a string, the digits of an integer, else "".
 //
+// The newest fence of a key stands in a key of Belay's beside it (belay:g:...), which does not expire: delete it when nobody can hold an older
+// fence any more. FencedWrite does not read: use your own client of Redis for that.
+//
 // [ErrStaleFence]: nothing was written; Error.Fence is the newest. [ErrUnavailable] with Error.InDoubt: the write may have taken place.
+// Repeat a command that may run twice, such as SET. After any other one wait so long, and read the key.
 func (c *Client) FencedWrite(ctx context.Context, key string, fence int64, words ...string) (string, error) {
 	command := native.BelayWordsNew()
 	defer native.BelayWordsFree(command)

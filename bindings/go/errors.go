@@ -23,7 +23,7 @@ type Error struct {
 	Reason  Reason        // of ErrLost: why
 	Fence   int64         // of ErrStaleFence: the newest fence of the key
 	Count   int64         // of ErrInUse: how many are to go until the latch opens
-	// Remaining is, of ErrBusy and ErrTimeout, what is left of the other holder's lease and lock-delay. Whoever renews the lease has
+	// Remaining is, of ErrTimeout, what is left of the other holder's lease and lock-delay. Whoever renews the lease has
 	// the name for longer. 0: not known.
 	Remaining time.Duration
 	cause     error // context.Canceled or context.DeadlineExceeded, if the context has ended
@@ -80,7 +80,7 @@ func (e *event) failure(ctx context.Context) error {
 		Fence:   e[native.FieldFence],
 		Count:   e[native.FieldCount],
 	}
-	if err.Status == ErrBusy || err.Status == ErrTimeout {
+	if err.Status == ErrTimeout {
 		err.Remaining = time.Duration(e[native.FieldRemainingMs]) * time.Millisecond
 	}
 	if err.Status == ErrTimeout || err.Status == ErrUnavailable {

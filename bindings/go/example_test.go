@@ -90,23 +90,79 @@ func ExampleMutex_TryLock() {
 	// <nil>
 }
 
-func ExampleMutex_Lock_errors() {
+func ExampleHold_Abandon() {
+	report := func(day string) error {
+		// The lease is longer than the job, and than the hosts' clocks differ.
+		hold, ok, err := client.Mutex("report:"+day, belay.Lease(time.Hour)).TryLock(context.Background())
+		if err != nil || !ok {
+			return err // not ok: it is done, or another host is on it
+		}
+		fmt.Println("reporting", day)
+		return hold.Abandon() // no Unlock: whoever starts later finds the name taken
+	}
+	fmt.Println(report("2026-11-25"))
+	fmt.Println(report("2026-11-25"))
+	// Output:
+	// reporting 2026-11-25
+	// <nil>
+	// <nil>
+}
+
+func ExampleError() {
 	mutex := client.Mutex("orders:43", belay.Wait(20*time.Millisecond))
 	first, _ := mutex.Lock(context.Background())
-	_, err := mutex.Lock(context.Background())
+	err := mutex.Do(context.Background(), func(ctx context.Context, hold *belay.Hold) error {
+		return charge(ctx, "orders:43", hold.Fence())
+	})
 	var failure *belay.Error
+	errors.As(err, &failure)
 	switch {
+	case err == nil:
+	case errors.Is(err, belay.ErrLost):
+		fmt.Println("another process may have worked, too")
+	case failure == nil:
+		fmt.Println("our own work failed:", err)
+	case failure.InDoubt > 0:
+		fmt.Println("nobody knows until then:", failure.InDoubt)
 	case errors.Is(err, belay.ErrTimeout):
-		fmt.Println("others held it all the time")
-	case errors.Is(err, belay.ErrUnavailable):
-		fmt.Println("the server did not answer")
-	case errors.As(err, &failure):
-		fmt.Println(failure, failure.Status.Class())
+		fmt.Println("others held it all the time; try again in", failure.Remaining.Round(10*time.Second))
+	case failure.Status.Class() == belay.ClassRetry:
+		fmt.Println("the server did not answer, or the context was cancelled:", failure)
+	default:
+		fmt.Println("a wrong argument, a missing right or a closed client:", failure)
 	}
 	fmt.Println(first.Unlock())
 	// Output:
-	// others held it all the time
+	// others held it all the time; try again in 30s
 	// <nil>
+}
+
+func ExampleHold_OnChange_leader() {
+	work := func(ctx context.Context) {
+		fmt.Println("leading")
+		client.Break(ctx, "cluster-leader", 0) // by an operator, elsewhere
+		<-ctx.Done()
+	}
+	lead := func(ctx context.Context) error {
+		hold, err := client.Mutex("cluster-leader").Lock(ctx)
+		if err != nil {
+			return err
+		}
+		ctx, stop := context.WithCancel(hold.Context(ctx))
+		defer stop()
+		hold.OnChange(func(change belay.Change) {
+			if change.State == belay.AtRisk { // a third of the lease before the loss
+				stop()
+			}
+		})
+		work(ctx)
+		return hold.Unlock()
+	}
+	err := lead(context.Background()) // in a loop, until your program ends or the error is none to try again after
+	fmt.Println(errors.Is(err, belay.ErrLost))
+	// Output:
+	// leading
+	// true
 }
 
 func ExampleHold_Context() {
@@ -121,6 +177,26 @@ func ExampleHold_Context() {
 	// Output:
 	// LEASE_ENDED
 	// true
+}
+
+func ExampleClient_Break_loss() {
+	other, err := belay.Open("")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer other.Close()
+	ctx := context.Background()
+	hold, err := client.Mutex("orders:49").Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	work := hold.Context(ctx)
+	if _, err := other.Break(ctx, "orders:49", 0); err != nil {
+		log.Fatal(err)
+	}
+	<-work.Done()
+	fmt.Println(errors.Is(context.Cause(work), belay.ErrLost))
+	// Output: true
 }
 
 func ExampleHold_OnChange() {

@@ -129,6 +129,7 @@ func (c *Client) Multi(names ...string) *Mutex { return &Mutex{*c.lock(Primitive
 // after a loss errors.Is finds [ErrLost], whatever fn returned. A panic in fn releases the lock and goes on, and so does runtime.Goexit:
 // they do not tell of a loss. A nil fn is such a panic.
 // The release waits for the server's answer, as Unlock does, also if ctx has ended. If fn ends the hold itself, fn alone gets the error.
+// An error of fn may be a [*Error], too, as of another lock: if that matters, note in fn that it has begun.
 func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
 	return m.lock.do(ctx, fn)
 }
@@ -137,7 +138,7 @@ func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, hold *Hold)
 // the lock; the server may keep it for Error.InDoubt.
 func (m *Mutex) Lock(ctx context.Context) (*Hold, error) { return m.lock.acquire(ctx) }
 
-// TryLock does not wait: false if the lock is held or others wait for it. An error says that nobody knows.
+// TryLock does not wait: false, and not [ErrBusy], if the lock is held or others wait for it. An error says that nobody knows.
 func (m *Mutex) TryLock(ctx context.Context) (*Hold, bool, error) { return m.lock.try(ctx) }
 
 // RWMutex is a lock that many readers share, or one writer has alone. A reader does not pass a waiting writer. A Mutex of the same name
