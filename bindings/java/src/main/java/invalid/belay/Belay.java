@@ -42,7 +42,7 @@ public final class Belay implements AutoCloseable {
 
   Belay(Handle client, Executor executor, Consumer<LogEntry> log) {
     id = Event.utf8(Native.belayClientId(client));
-    pump = new Pump(client, executor, log, this::abandonOfEndedThreads);
+    pump = new Pump(client, new Callbacks(executor, log), this::abandonOfEndedThreads);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 

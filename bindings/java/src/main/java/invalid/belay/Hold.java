@@ -5,8 +5,6 @@ import invalid.belay.internal.Native;
 import invalid.belay.internal.Numbers;
 import java.lang.ref.Cleaner;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -21,17 +19,13 @@ import java.util.function.LongSupplier;
  * name when its lease ends. It is not released, because its work may still go on.
  */
 public final class Hold implements AutoCloseable {
-  private record Listener(int kind, Consumer<Reason> action) {}
-
   private final Pump pump;
   private final long number;
   private final long[] fences;
   private final long permits;
   private final AtomicBoolean ended = new AtomicBoolean();
   private final Cleaner.Cleanable dropped;
-  private final List<Listener> listeners = new ArrayList<>();
-  private Event last; // news
-  private CompletableFuture<Void> told = CompletableFuture.completedFuture(null);
+  private final News news;
 
   Hold(Pump pump, Request request, Event granted) {
     this.pump = pump;
@@ -43,7 +37,8 @@ public final class Hold implements AutoCloseable {
       int index = i;
       fences[i] = pump.local(() -> Native.belayHoldFence(pump.client, number, index), 0);
     }
-    pump.attach(this, number);
+    this.news = new News(pump.callbacks.news);
+    pump.attach(news, number);
     dropped = Handle.CLEANER.register(this, abandonIfDropped(pump, number, ended, request.name()));
   }
 
@@ -145,34 +140,9 @@ public final class Hold implements AutoCloseable {
     return on(Numbers.RECOVERED, reason -> action.run());
   }
 
-  private synchronized Hold on(int kind, Consumer<Reason> action) {
-    Listener listener = new Listener(kind, Objects.requireNonNull(action, "action"));
-    listeners.add(listener);
-    if (last != null && last.kind() == kind && kind != Numbers.RECOVERED) {
-      call(listener, last);
-    }
+  private Hold on(int kind, Consumer<Reason> action) {
+    news.on(kind, kind != Numbers.RECOVERED, Objects.requireNonNull(action, "action"));
     return this;
-  }
-
-  synchronized void tell(Event event) {
-    last = event;
-    for (Listener listener : listeners) {
-      if (listener.kind == event.kind()) {
-        call(listener, event);
-      }
-    }
-  }
-
-  /** In order. A callback that blocks holds up no other hold's; one that throws is told as uncaught, and holds up nothing. */
-  private void call(Listener listener, Event event) {
-    told = told.handleAsync((nothing, thrownBefore) -> {
-      try {
-        listener.action.accept(event.reason().orElse(Reason.UNKNOWN));
-      } catch (Throwable e) {
-        Thread.currentThread().getUncaughtExceptionHandler().uncaughtException(Thread.currentThread(), e);
-      }
-      return null;
-    }, pump.news);
   }
 
   // ---- Changes ----

@@ -115,8 +115,9 @@ public final class Options extends OptionSetters {
   /**
    * Sets where futures complete, and so where the actions run that hang on them; and where callbacks of holds run.
    *
-   * @param executor any that does not run them in the thread that calls it. Default: daemon threads of the client, up to 8 for futures and
-   *     up to 32 for callbacks. What it refuses runs in those threads
+   * @param executor any that does not run them in the thread that calls it, and does not make it wait. Default: daemon threads of the
+   *     client, up to 8 for futures and up to 32 for callbacks. What the executor refuses runs in those threads; what it takes and discards,
+   *     as by shutdownNow(), is lost
    * @return these options
    */
   public Options executor(Executor executor) {

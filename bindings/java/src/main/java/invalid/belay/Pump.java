@@ -3,18 +3,10 @@ package invalid.belay;
 import invalid.belay.internal.Handle;
 import invalid.belay.internal.Native;
 import invalid.belay.internal.Numbers;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.time.Instant;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Executor;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -37,11 +29,6 @@ final class Pump implements Runnable {
   private static final long LOOK_MS = 2000;
 
   private static final int EVENTS_AT_ONCE = 32;
-  private static final int CALLBACK_THREADS = 8;
-  private static final int NEWS_THREADS = 32; // so many callbacks of holds may block until others wait
-  private static final long IDLE_S = 10;
-  private static final long NEWS_LIMIT_MS = 300;
-  private static final int LOG_LINES = 1000; // that wait
   private static final int CLOSED = Integer.MIN_VALUE;
 
   /** Submits under a tag; returns a status. */
@@ -66,26 +53,18 @@ final class Pump implements Runnable {
   }
 
   final Handle client;
-  private final Consumer<LogEntry> log;
+  final Callbacks callbacks;
   private final Runnable look; // for what has to be abandoned
-  private final AtomicLong dropped = new AtomicLong(); // lines of the log
-  private final Executor callbacks; // of futures
-  private final ThreadPoolExecutor ownCallbacks = daemons("belay-callback", CALLBACK_THREADS, Integer.MAX_VALUE);
-  private final ThreadPoolExecutor ownNews = daemons("belay-news", NEWS_THREADS, Integer.MAX_VALUE); // futures delay none
-  final Executor news; // of holds
-  private final ThreadPoolExecutor lines = daemons("belay-log", 1, LOG_LINES); // a log that blocks delays no news
   private final Thread thread = new Thread(this, "belay-pump");
   private final AtomicLong tags = new AtomicLong();
   private final ConcurrentHashMap<Long, Consumer<Event>> pending = new ConcurrentHashMap<>();
-  private final ConcurrentHashMap<Long, HoldNews> holds = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<Long, News.Inbox> holds = new ConcurrentHashMap<>();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final AtomicInteger inside = new AtomicInteger(); // calls in the library; below 0 once the client is closed
 
-  Pump(Handle client, Executor executor, Consumer<LogEntry> log, Runnable look) {
+  Pump(Handle client, Callbacks callbacks, Runnable look) {
     this.client = client;
-    this.callbacks = task -> run(executor != null ? executor : ownCallbacks, task);
-    this.news = task -> run(executor != null ? executor : ownNews, task);
-    this.log = log;
+    this.callbacks = callbacks;
     this.look = look;
     thread.setDaemon(true);
     thread.start();
@@ -189,7 +168,7 @@ final class Pump implements Runnable {
 
   private <T> CompletableFuture<T> submit(Submission submission, Function<Event, T> result, UnaryOperator<Event> ifRefused) {
     CompletableFuture<T> future = new CompletableFuture<>();
-    long tag = begin(event -> callbacks.execute(() -> complete(future, event, result)));
+    long tag = begin(event -> callbacks.futures.execute(() -> complete(future, event, result)));
     int status = submit(submission, tag);
     if (status != 0) {
       future.completeExceptionally(Errors.of(ifRefused.apply(refused(tag, status))));
@@ -216,13 +195,14 @@ final class Pump implements Runnable {
       future.completeExceptionally(Errors.of(event));
       return;
     }
+    T value = null;
     try {
-      T value = future.isDone() ? null : result.apply(event);
-      if (!future.complete(value)) {
-        drop(event);
-      }
-    } catch (RuntimeException e) {
+      value = future.isDone() ? null : result.apply(event);
+    } catch (Throwable e) {
       future.completeExceptionally(e);
+    }
+    if (!future.complete(value)) {
+      drop(event);
     }
   }
 
@@ -279,20 +259,27 @@ final class Pump implements Runnable {
     for (boolean open = true; open;) {
       int count = Native.nextRows(client, LOOK_MS, Event.ROW, rows);
       if (System.nanoTime() - looked >= TimeUnit.MILLISECONDS.toNanos(LOOK_MS)) {
-        look.run();
+        guarded(look);
         looked = System.nanoTime();
       }
       for (int row = 0; row < count; ++row) {
-        Event event = Event.take(rows, row);
-        open = event.kind() != Numbers.END;
-        dispatch(event);
+        open = rows[row * Event.ROW + Numbers.FIELD_KIND] != Numbers.END;
+        int next = row;
+        guarded(() -> dispatch(Event.take(rows, next)));
       }
     }
     holds.clear();
-    ownCallbacks.shutdown();
-    ownNews.shutdown();
-    lines.shutdown();
+    callbacks.shutDown();
     ended.countDown();
+  }
+
+  /** Nothing may end the pump's thread, not even a lack of memory. */
+  private static void guarded(Runnable step) {
+    try {
+      step.run();
+    } catch (Throwable e) {
+      Callbacks.uncaught(e);
+    }
   }
 
   /** Waits until no more events come, and shortly until the last ones are told; returns whether no more events come. */
@@ -300,10 +287,7 @@ final class Pump implements Runnable {
     if (!ended.await(limitMs, TimeUnit.MILLISECONDS)) {
       return false;
     }
-    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(NEWS_LIMIT_MS);
-    for (ThreadPoolExecutor last : List.of(ownNews, lines)) {
-      last.awaitTermination(end - System.nanoTime(), TimeUnit.NANOSECONDS);
-    }
+    callbacks.awaitLast();
     return true;
   }
 
@@ -319,7 +303,7 @@ final class Pump implements Runnable {
   private void dispatch(Event event) {
     switch (event.kind()) {
       case Numbers.LOST, Numbers.AT_RISK, Numbers.RECOVERED -> tell(event);
-      case Numbers.LOG -> log(event.logEntry());
+      case Numbers.LOG -> callbacks.log(event.logEntry());
       case Numbers.RELEASED -> {
         holds.remove(event.hold());
         answer(event);
@@ -338,70 +322,18 @@ final class Pump implements Runnable {
   /** The news may come before the hold's own thread attaches it, and after its release: then nobody would ever remove the entry. */
   private void tell(Event event) {
     long hold = event.hold();
-    holds.computeIfAbsent(hold, number -> new HoldNews()).tell(event);
+    holds.computeIfAbsent(hold, number -> new News.Inbox()).tell(event);
     if (Native.belayHoldState(client, hold) < 0) {
       holds.remove(hold);
     }
   }
 
-  void attach(Hold hold, long number) {
-    holds.computeIfAbsent(number, n -> new HoldNews()).attach(hold);
+  void attach(News news, long hold) {
+    holds.computeIfAbsent(hold, number -> new News.Inbox()).attach(news);
   }
 
   void warnOfAbandoned(String what) {
-    log(new LogEntry(LogLevel.WARNING, Instant.now(), what + ": the client abandoned it, and others get the name when its lease ends", 0));
-  }
-
-  void log(LogEntry entry) {
-    long before = entry.dropped() + dropped.getAndSet(0);
-    try {
-      lines.execute(() -> log.accept(new LogEntry(entry.level(), entry.time(), entry.message(), before)));
-    } catch (RejectedExecutionException e) {
-      dropped.addAndGet(before + 1);
-    }
-  }
-
-  /** Nothing may be lost: what an executor refuses, the client's own runs, and the caller once that was shut down. */
-  private void run(Executor executor, Runnable task) {
-    try {
-      executor.execute(task);
-    } catch (RuntimeException e) {
-      if (executor == ownNews) {
-        task.run();
-      } else {
-        run(ownNews, task);
-      }
-    }
-  }
-
-  private static ThreadPoolExecutor daemons(String name, int most, int waiting) {
-    ThreadPoolExecutor pool = new ThreadPoolExecutor(most, most, IDLE_S, TimeUnit.SECONDS, new LinkedBlockingQueue<>(waiting), task -> {
-      Thread thread = new Thread(task, name);
-      thread.setDaemon(true);
-      return thread;
-    });
-    pool.allowCoreThreadTimeOut(true);
-    return pool;
-  }
-
-  /** Java 17 does not know virtual threads. */
-  private static final class VirtualThreads {
-    private static final MethodHandle IS_VIRTUAL = find();
-
-    static boolean isCurrent() {
-      try {
-        return IS_VIRTUAL != null && (boolean) IS_VIRTUAL.invokeExact(Thread.currentThread());
-      } catch (Throwable e) {
-        throw new AssertionError(e);
-      }
-    }
-
-    private static MethodHandle find() {
-      try {
-        return MethodHandles.publicLookup().findVirtual(Thread.class, "isVirtual", MethodType.methodType(boolean.class));
-      } catch (ReflectiveOperationException e) {
-        return null;
-      }
-    }
+    String message = what + ": the client abandoned it, and others get the name when its lease ends";
+    callbacks.log(new LogEntry(LogLevel.WARNING, Instant.now(), message, 0));
   }
 }

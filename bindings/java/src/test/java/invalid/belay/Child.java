@@ -10,10 +10,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import jdk.jfr.Recording;
@@ -165,12 +168,14 @@ final class Child {
       ExecutorService threads = (ExecutorService) executor.invoke(null);
       crowd(threads, belay, 1); // loads the classes, for which the JVM itself may pin
       closeTogether(threads, url);
+      lose(threads, url, 1);
       threads.submit(() -> belay.lock("ended").lock()).get();
       Server.eventually(belay.owned::isEmpty); // it is abandoned
       recording.enable("jdk.VirtualThreadPinned").withThreshold(Duration.ZERO);
       recording.start();
       int more = crowd(threads, belay, CROWD);
       closeTogether(threads, url);
+      lose(threads, url, 50);
       recording.stop();
       recording.dump(file);
       System.out.println(more + " threads more for " + CROWD + " waiters");
@@ -184,6 +189,45 @@ final class Child {
       }
     }
     Files.delete(file);
+  }
+
+  /** Locks that are lost and released in virtual threads, while the executor of their callbacks makes all who call it wait. */
+  private static void lose(ExecutorService threads, String url, int size) throws Exception {
+    Executor slow = task -> {
+      LockSupport.parkNanos(1_000_000);
+      threads.execute(task);
+    };
+    try (Belay client = Belay.options().url(url).executor(slow).connect(); Belay other = Belay.connect(url)) {
+      List<Future<?>> losers = new ArrayList<>();
+      for (int i = 0; i < size; ++i) {
+        String name = "lost" + i;
+        losers.add(threads.submit(() -> {
+          lose(client.lock(name).acquire(), () -> other.breakLock(name));
+          client.lock(name).run(hold -> {});
+          client.lock(name).lock();
+          client.lock(name).unlock();
+          return null;
+        }));
+      }
+      for (Future<?> loser : losers) {
+        loser.get(60, TimeUnit.SECONDS);
+      }
+    }
+  }
+
+  private static void lose(Hold hold, Runnable breaker) throws InterruptedException {
+    for (Runnable cause : List.<Runnable>of(breaker, () -> {})) { // the second one is told at once
+      CountDownLatch told = new CountDownLatch(2);
+      hold.onLost(told::countDown).onLost(told::countDown);
+      cause.run();
+      told.await();
+    }
+    try {
+      hold.close();
+      throw new AssertionError("it was not lost");
+    } catch (LockLostException e) {
+      // expected
+    }
   }
 
   private static void closeTogether(ExecutorService threads, String url) throws Exception {

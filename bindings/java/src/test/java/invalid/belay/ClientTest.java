@@ -13,6 +13,8 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
@@ -213,11 +215,11 @@ final class ClientTest extends ServerTest {
       assertEquals(Reason.BROKEN, told.get(20, TimeUnit.SECONDS));
       assertEquals(State.LOST, hold.state());
       for (int i = 0; i < 1100; ++i) {
-        client.pump.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "line " + i, 0));
+        client.pump.callbacks.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "line " + i, 0));
       }
       unblocked.countDown();
       eventually(() -> log.size() >= 1000);
-      client.pump.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "last", 0));
+      client.pump.callbacks.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "last", 0));
       eventually(() -> log.stream().anyMatch(entry -> entry.message().equals("last") && entry.dropped() >= 99));
     }
   }
@@ -284,11 +286,43 @@ final class ClientTest extends ServerTest {
   }
 
   @Test
-  void brokenExecutorLosesNothing() throws Exception {
-    try (Belay client = options().executor(task -> {
-      throw new IllegalStateException("broken");
+  void executorThatThrowsLosesNothingAndEndsNothing() throws Exception {
+    for (Executor broken : List.<Executor>of(task -> {
+      throw new RejectedExecutionException("of the test");
+    }, task -> {
+      throw new OutOfMemoryError("of the test");
+    }, task -> {
+      task.run();
+      throw new IllegalStateException("of the test, though it ran");
+    })) {
+      try (Belay client = options().executor(broken).connect()) {
+        Hold hold = client.lock("a").acquireAsync().get(20, TimeUnit.SECONDS);
+        hold.verify();
+        CompletableFuture<Reason> told = new CompletableFuture<>();
+        CompletableFuture<Reason> toldAgain = new CompletableFuture<>();
+        hold.onLost(told::complete);
+        another().breakLock("a");
+        assertEquals(Reason.BROKEN, told.get(20, TimeUnit.SECONDS));
+        hold.onLost(toldAgain::complete);
+        assertEquals(Reason.BROKEN, toldAgain.get(20, TimeUnit.SECONDS));
+        client.lock("b").acquireAsync().get(20, TimeUnit.SECONDS).release();
+        assertThrows(LockLostException.class, hold::release);
+      }
+    }
+  }
+
+  @Test
+  void logThatThrowsEndsNothing() throws Exception {
+    ConcurrentLinkedQueue<LogEntry> log = new ConcurrentLinkedQueue<>();
+    try (Belay client = options().onLog(entry -> {
+      Thread.currentThread().setUncaughtExceptionHandler((thread, e) -> log.add(entry));
+      throw new AssertionError("of the test");
     }).connect()) {
-      client.lock("a").acquireAsync().get(20, TimeUnit.SECONDS).release();
+      for (int line = 1; line <= 2; ++line) {
+        client.pump.callbacks.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "line", 0));
+      }
+      eventually(() -> log.stream().filter(entry -> entry.message().equals("line")).count() == 2);
+      client.ping();
     }
   }
 
