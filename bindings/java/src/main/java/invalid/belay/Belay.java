@@ -1,18 +1,16 @@
 package invalid.belay;
 
 import static invalid.belay.internal.Numbers.MEMBER_NAME;
+import static invalid.belay.internal.Numbers.MEMBER_ROLE;
 import static invalid.belay.internal.Numbers.MEMBER_VALUE;
 
 import invalid.belay.internal.Handle;
 import invalid.belay.internal.Loader;
 import invalid.belay.internal.Native;
-import java.nio.ByteBuffer;
-import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -33,8 +31,7 @@ public final class Belay implements AutoCloseable {
   private static final long CLOSE_LIMIT_MS = 2500; // the library takes 2 s at most
 
   final Pump pump;
-  final Map<DistributedLock.Owned, DistributedLock.Locked> owned = new ConcurrentHashMap<>(); // lock() without unlock()
-  final Map<ByteBuffer, Deque<Hold>> permits = new ConcurrentHashMap<>(); // acquire() of semaphores without release()
+  final Kept kept = new Kept();
   private final ReentrantLock closing = new ReentrantLock(); // synchronized would pin a virtual thread
   private final String id;
   private volatile Map<String, Long> lastMetrics; // once it is closed
@@ -109,7 +106,7 @@ public final class Belay implements AutoCloseable {
     if (event == 0) {
       return lastMetrics;
     }
-    for (int i = 0; Native.belayEventMemberInt(event, i, invalid.belay.internal.Numbers.MEMBER_ROLE) != 0; ++i) {
+    for (int i = 0; Native.belayEventMemberInt(event, i, MEMBER_ROLE) != 0; ++i) {
       metrics.put(Event.utf8(Native.belayEventMemberText(event, i, MEMBER_NAME)), Native.belayEventMemberInt(event, i, MEMBER_VALUE));
     }
     Native.belayEventFree(event);
@@ -146,12 +143,9 @@ public final class Belay implements AutoCloseable {
   }
 
   private void abandonOfEndedThreads() {
-    owned.forEach((key, locked) -> {
-      if (locked.hasEnded()) {
-        owned.remove(key);
-        locked.holds().forEach(granted -> pump.abandon(granted.hold()));
-        pump.warnOfAbandoned("a thread ended that had locked '" + locked.name() + "'");
-      }
+    kept.takeOfEnded(holds -> {
+      holds.forEach(Hold::abandon);
+      pump.warnOfAbandoned("a thread ended that had locked '" + holds.getFirst().name() + "'");
     });
   }
 
@@ -195,7 +189,7 @@ public final class Belay implements AutoCloseable {
   }
 
   /**
-   * {@return a lock of several names: all or none} They may stand in any order.
+   * {@return a lock of several names: all or none} Their order does not matter: it is the same lock.
    *
    * @param names 1 to 256 different names
    */
@@ -204,7 +198,7 @@ public final class Belay implements AutoCloseable {
   }
 
   /**
-   * {@return a lock of several names: all or none} They may stand in any order.
+   * {@return a lock of several names: all or none} Their order does not matter: it is the same lock.
    *
    * @param names 1 to 256 different names
    */
@@ -213,7 +207,7 @@ public final class Belay implements AutoCloseable {
   }
 
   /**
-   * {@return a lock of several names, for reading: all or none} They may stand in any order.
+   * {@return a lock of several names, for reading: all or none} Their order does not matter: it is the same lock.
    *
    * @param names 1 to 256 different names
    */
@@ -222,7 +216,7 @@ public final class Belay implements AutoCloseable {
   }
 
   /**
-   * {@return a lock of several names, for reading: all or none} They may stand in any order.
+   * {@return a lock of several names, for reading: all or none} Their order does not matter: it is the same lock.
    *
    * @param names 1 to 256 different names
    */

@@ -1,12 +1,9 @@
 package invalid.belay;
 
 import invalid.belay.internal.Native;
-import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -15,7 +12,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 
 /**
- * A lock on one name or several, of which it takes all or none. Its two forms nest:
+ * A lock on one name or several, of which it takes all or none. The order of names does not matter. Its two forms nest:
  *
  * <ul>
  *   <li>As a {@link Lock} it belongs to the thread that locks it, which may lock it again, and unlocks it as often. What a thread
@@ -62,17 +59,6 @@ public final class DistributedLock implements Lock {
 
   private static final long NOT_LOCKED = -2; // as Redis and Redisson have it
 
-  /** A thread's lock() of a name. Only that thread uses its entry, until it has ended. */
-  record Owned(long thread, ByteBuffer names) {}
-
-  /** What it holds by that. The thread is not kept: one that ended, or that nothing can ever continue, holds nothing. */
-  record Locked(WeakReference<Thread> thread, String name, Deque<Event> holds) {
-    boolean hasEnded() {
-      Thread owner = thread.get();
-      return owner == null || !owner.isAlive();
-    }
-  }
-
   private final Belay belay;
   private final Pump pump;
   private final boolean shared;
@@ -80,7 +66,7 @@ public final class DistributedLock implements Lock {
   private final ByteBuffer names; // tells locks of the same names and side from others
 
   DistributedLock(Belay belay, boolean shared, List<byte[]> names) {
-    this(belay, shared, Request.of(Primitive.LOCK, shared, names), key(shared, names));
+    this(belay, shared, Request.of(Primitive.LOCK, shared, names), Kept.Key.of(Primitive.LOCK, shared, names));
   }
 
   private DistributedLock(Belay belay, boolean shared, Request request, ByteBuffer names) {
@@ -89,13 +75,6 @@ public final class DistributedLock implements Lock {
     this.shared = shared;
     this.request = request;
     this.names = names;
-  }
-
-  private static ByteBuffer key(boolean shared, List<byte[]> names) {
-    ByteBuffer key = ByteBuffer.allocate(1 + names.stream().mapToInt(name -> Integer.BYTES + name.length).sum());
-    key.put((byte) (shared ? 1 : 0));
-    names.forEach(name -> key.putInt(name.length).put(name));
-    return key.flip().asReadOnlyBuffer();
   }
 
   // ---- Settings: each gives another lock of the same names ----
@@ -345,12 +324,7 @@ public final class DistributedLock implements Lock {
    */
   @Override
   public void unlock() {
-    Deque<Event> holds = locked();
-    long hold = holds.removeLast().hold();
-    if (holds.isEmpty()) {
-      belay.owned.remove(new Owned(owner(), names));
-    }
-    Hold.quietly(pump.release(hold));
+    ofOwner(belay.kept.take(key(), any -> true)).close();
   }
 
   /** Refuses: the server cannot wake waiters of a condition. */
@@ -365,19 +339,18 @@ public final class DistributedLock implements Lock {
    * @throws NotHeldException if this thread has not locked it
    */
   public long fence() {
-    return locked().getLast().fence();
+    return ofOwner(belay.kept.holds(key()).peekLast()).fence(request.names().get(0));
   }
 
   /** {@return how often this thread has locked it without unlocking} */
   public int getHoldCount() {
-    Locked locked = belay.owned.get(new Owned(owner(), names));
-    return locked == null ? 0 : locked.holds.size();
+    return belay.kept.holds(key()).size();
   }
 
   /** {@return whether this thread has locked it, and has not lost it} */
   public boolean isHeldByCurrentThread() {
-    Locked locked = belay.owned.get(new Owned(owner(), names));
-    return locked != null && held(locked.holds.getLast().hold());
+    Hold last = belay.kept.holds(key()).peekLast();
+    return last != null && last.state() != State.LOST;
   }
 
   // ---- Other holders, whom only the server knows ----
@@ -432,10 +405,6 @@ public final class DistributedLock implements Lock {
     return holders;
   }
 
-  private boolean held(long hold) {
-    return pump.local(() -> Native.belayHoldState(pump.client, hold), State.LOST.number) != State.LOST.number;
-  }
-
   private boolean owned(Event event) {
     boolean granted = event.granted();
     if (granted) {
@@ -445,16 +414,18 @@ public final class DistributedLock implements Lock {
   }
 
   private void own(Event granted) {
-    belay.owned.computeIfAbsent(new Owned(owner(), names),
-        key -> new Locked(new WeakReference<>(Thread.currentThread()), request.name(), new ArrayDeque<>())).holds.addLast(granted);
+    belay.kept.add(key(), Thread.currentThread(), hold(granted));
   }
 
-  private Deque<Event> locked() {
-    Locked locked = belay.owned.get(new Owned(owner(), names));
-    if (locked == null) {
+  private Kept.Key key() {
+    return new Kept.Key(owner(), names);
+  }
+
+  private Hold ofOwner(Hold hold) {
+    if (hold == null) {
       throw new NotHeldException(Event.refused(Status.UNKNOWN_HOLD.number, "this thread has not locked '" + request.name() + "'"));
     }
-    return locked.holds;
+    return hold;
   }
 
   @Override

@@ -1,15 +1,11 @@
 package invalid.belay;
 
 import invalid.belay.internal.Native;
-import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * A number of permits. It has two forms:
@@ -24,6 +20,7 @@ public final class DistributedSemaphore {
   private final Belay belay;
   private final Pump pump;
   private final byte[] name;
+  private final Kept.Key key;
   private final long limit;
   private final Request one;
 
@@ -36,6 +33,7 @@ public final class DistributedSemaphore {
     this.belay = belay;
     this.pump = belay.pump;
     this.name = name;
+    this.key = new Kept.Key(0, Kept.Key.of(Primitive.SEMAPHORE, false, List.of(name)));
     this.limit = limit;
     this.one = one;
   }
@@ -257,7 +255,12 @@ public final class DistributedSemaphore {
    * @throws NotHeldException if no call of this client acquired so many
    */
   public void release(int permits) {
-    take(permits).close();
+    Hold hold = belay.kept.take(key, kept -> kept.permits() == permits);
+    if (hold == null) {
+      throw new NotHeldException(Event.refused(Status.UNKNOWN_HOLD.number, "no call of this client acquired " + permits
+          + " permits of '" + one.name() + "': those acquired together are released together"));
+    }
+    hold.close();
   }
 
   /**
@@ -287,26 +290,8 @@ public final class DistributedSemaphore {
   }
 
   private Hold keep(Hold hold) {
-    belay.permits.compute(ByteBuffer.wrap(name), (key, kept) -> {
-      Deque<Hold> holds = kept == null ? new ArrayDeque<>() : kept;
-      holds.addLast(hold);
-      return holds;
-    });
+    belay.kept.add(key, null, hold);
     return hold;
-  }
-
-  private Hold take(int permits) {
-    AtomicReference<Hold> taken = new AtomicReference<>();
-    belay.permits.computeIfPresent(ByteBuffer.wrap(name), (key, holds) -> {
-      holds.stream().filter(hold -> hold.permits() == permits).findFirst().ifPresent(taken::set);
-      holds.remove(taken.get());
-      return holds.isEmpty() ? null : holds;
-    });
-    if (taken.get() == null) {
-      throw new NotHeldException(Event.refused(Status.UNKNOWN_HOLD.number, "no call of this client acquired " + permits
-          + " permits of '" + one.name() + "': those acquired together are released together"));
-    }
-    return taken.get();
   }
 
   // ---- The limit ----

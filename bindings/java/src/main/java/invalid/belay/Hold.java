@@ -5,11 +5,11 @@ import invalid.belay.internal.Native;
 import invalid.belay.internal.Numbers;
 import java.lang.ref.Cleaner;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
-import java.util.function.LongSupplier;
 
 /**
  * A lock, several locks or permits, from their grant to their release. Any thread may release it. The client renews it meanwhile,
@@ -20,6 +20,7 @@ import java.util.function.LongSupplier;
  */
 public final class Hold implements AutoCloseable {
   private final Pump pump;
+  private final Request request;
   private final long number;
   private final long[] fences;
   private final long permits;
@@ -29,6 +30,7 @@ public final class Hold implements AutoCloseable {
 
   Hold(Pump pump, Request request, Event granted) {
     this.pump = pump;
+    this.request = request;
     this.number = granted.hold();
     this.permits = granted.number(Numbers.FIELD_PERMITS);
     this.fences = new long[request.names().size()];
@@ -68,6 +70,19 @@ public final class Hold implements AutoCloseable {
     return fences[index];
   }
 
+  long fence(byte[] name) {
+    int index = 0;
+    while (!Arrays.equals(request.names().get(index), name)) {
+      ++index;
+    }
+    return fences[index];
+  }
+
+  /** The names, for people. */
+  String name() {
+    return request.name();
+  }
+
   /** {@return the fences of all names, in the order in which the names were given} */
   public long[] fences() {
     return fences.clone();
@@ -80,7 +95,7 @@ public final class Hold implements AutoCloseable {
 
   /** {@return the state, without the network} */
   public State state() {
-    return State.of(local(() -> Native.belayHoldState(pump.client, number), State.LOST.number));
+    return State.of(ended.get() ? 0 : Math.max(0, pump.local(() -> Native.belayHoldState(pump.client, number), State.LOST.number)));
   }
 
   /**
@@ -88,12 +103,7 @@ public final class Hold implements AutoCloseable {
    * network.
    */
   public Duration remaining() {
-    return Duration.ofMillis(local(() -> Native.belayHoldRemainingMs(pump.client, number), 0));
-  }
-
-  /** What a read of local memory says; 0 once the hold has ended. */
-  private long local(LongSupplier read, long ifClosed) {
-    return ended.get() ? 0 : Math.max(0, pump.local(read, ifClosed));
+    return Duration.ofMillis(ended.get() ? 0 : Math.max(0, pump.local(() -> Native.belayHoldRemainingMs(pump.client, number), 0)));
   }
 
   // ---- News ----
@@ -247,14 +257,10 @@ public final class Hold implements AutoCloseable {
   public void close() {
     if (ended.compareAndSet(false, true)) {
       dropped.clean();
-      quietly(pump.release(number));
-    }
-  }
-
-  /** An answer to a release that did not come is no failure of what was done under the lock. */
-  static void quietly(Event released) {
-    if (!released.is(Status.UNAVAILABLE)) {
-      released.check();
+      Event released = pump.release(number);
+      if (!released.is(Status.UNAVAILABLE)) { // no answer is no failure of what was done under the lock
+        released.check();
+      }
     }
   }
 

@@ -170,7 +170,7 @@ final class Child {
       closeTogether(threads, url);
       lose(threads, url, 1);
       threads.submit(() -> belay.lock("ended").lock()).get();
-      Server.eventually(belay.owned::isEmpty); // it is abandoned
+      Server.eventually(belay.kept::isEmpty); // it is abandoned
       recording.enable("jdk.VirtualThreadPinned").withThreshold(Duration.ZERO);
       recording.start();
       int more = crowd(threads, belay, CROWD);

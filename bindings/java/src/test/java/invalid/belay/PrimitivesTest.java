@@ -24,7 +24,7 @@ final class PrimitivesTest extends ServerTest {
     other.release(2);
     other.release();
     assertEquals(new Permits(3, 3), mine.available());
-    assertTrue(belay.permits.isEmpty());
+    assertTrue(belay.kept.isEmpty());
   }
 
   @Test
