@@ -163,7 +163,7 @@ public final class DistributedLatch {
    * @return what completes with the generation that has opened
    */
   public CompletableFuture<Long> awaitAsync(Duration wait) {
-    return pump.acquireAsync(request.handle, Request.millis(wait), Event::generation);
+    return pump.acquireAsync(request.handle, 0, Request.millis(wait), Event::generation);
   }
 
   /**
@@ -172,6 +172,6 @@ public final class DistributedLatch {
    * @return what completes with the generation that has opened
    */
   public CompletableFuture<Long> awaitAsync() {
-    return pump.acquireAsync(request.handle, Request.FOREVER_MS, Event::generation);
+    return pump.acquireAsync(request.handle, 0, Request.FOREVER_MS, Event::generation);
   }
 }

@@ -20,7 +20,8 @@ import java.util.concurrent.locks.Lock;
  *   <li>{@link #acquire()} returns a {@link Hold}. A thread that has the lock may acquire it again; any thread may release the hold.
  * </ul>
  *
- * {@link #acquireAsync} belongs to no thread: it excludes everyone else, also the thread that called it.
+ * {@link #acquireAsync()} belongs to no thread: it excludes everyone else, also the thread that called it. {@link #withOwner} makes a
+ * lock of which all forms belong to an owner instead: they nest with one another, in any thread.
  */
 public final class DistributedLock implements Lock {
   /**
@@ -58,23 +59,26 @@ public final class DistributedLock implements Lock {
   }
 
   private static final long NOT_LOCKED = -2; // as Redis and Redisson have it
+  private static final long FIRST_GIVEN = 1L << 52; // in C the owners that are given come after all threads
 
   private final Belay belay;
   private final Pump pump;
   private final boolean shared;
   private final Request request;
   private final ByteBuffer names; // tells locks of the same names and side from others
+  private final long given; // owner; 0: the thread
 
   DistributedLock(Belay belay, boolean shared, List<byte[]> names) {
-    this(belay, shared, Request.of(Primitive.LOCK, shared, names), Kept.Key.of(Primitive.LOCK, shared, names));
+    this(belay, shared, Request.of(Primitive.LOCK, shared, names), Kept.Key.of(Primitive.LOCK, shared, names), 0);
   }
 
-  private DistributedLock(Belay belay, boolean shared, Request request, ByteBuffer names) {
+  private DistributedLock(Belay belay, boolean shared, Request request, ByteBuffer names, long given) {
     this.belay = belay;
     this.pump = belay.pump;
     this.shared = shared;
     this.request = request;
     this.names = names;
+    this.given = given;
   }
 
   // ---- Settings: each gives another lock of the same names ----
@@ -141,8 +145,23 @@ public final class DistributedLock implements Lock {
     return with(request.with(handle -> Native.belayRequestSetIdentity(handle, own)));
   }
 
+  /**
+   * Sets whose the lock is, in all forms, instead of the thread's: a task's or an actor's that moves between threads. An owner may lock
+   * again what it has, also by {@link #acquireAsync}, and any thread may unlock for it. Owners of other clients are others, and so are
+   * threads, whatever their ids.
+   *
+   * @param owner a number of your choice, 1 to 2^52-1
+   * @return a lock with this setting
+   */
+  public DistributedLock withOwner(long owner) {
+    if (owner < 1 || owner >= FIRST_GIVEN) {
+      throw Request.invalid("owner was " + owner + ": 1.." + (FIRST_GIVEN - 1) + " is allowed");
+    }
+    return new DistributedLock(belay, shared, request, names, FIRST_GIVEN + owner);
+  }
+
   private DistributedLock with(Request changed) {
-    return new DistributedLock(belay, shared, changed, names);
+    return new DistributedLock(belay, shared, changed, names, given);
   }
 
   private DistributedLock leased(long lease, TimeUnit unit) {
@@ -199,12 +218,13 @@ public final class DistributedLock implements Lock {
   }
 
   /**
-   * Acquires the lock for no thread, without waiting for it. Cancelling the future leaves nothing.
+   * Acquires the lock without waiting for it. Cancelling the future leaves nothing. The hold belongs to no thread: it nests with other
+   * holds only if {@link #withOwner} gives an owner.
    *
    * @return what completes with the hold
    */
   public CompletableFuture<Hold> acquireAsync() {
-    return pump.acquireAsync(request.handle, Request.FOREVER_MS, this::hold);
+    return pump.acquireAsync(request.handle, given, Request.FOREVER_MS, this::hold);
   }
 
   /**
@@ -214,7 +234,7 @@ public final class DistributedLock implements Lock {
    * @return what completes with the hold, or with what {@link #acquire(Duration)} throws
    */
   public CompletableFuture<Hold> acquireAsync(Duration wait) {
-    return pump.acquireAsync(request.handle, Request.millis(wait), this::hold);
+    return pump.acquireAsync(request.handle, given, Request.millis(wait), this::hold);
   }
 
   /**
@@ -234,7 +254,25 @@ public final class DistributedLock implements Lock {
   }
 
   /**
-   * As {@link #run}, of a body that returns something.
+   * As {@link #run(Body)}, with a limit.
+   *
+   * @param <E> what the body throws
+   * @param wait the longest wait for the lock; zero is one try
+   * @param body what to run
+   * @throws E if the body does
+   * @throws LockTimeoutException if the wait has ended: the body has not run
+   * @throws BusyException if a try found the lock held: the body has not run
+   * @throws LockLostException if the lock was lost meanwhile: others may have worked at the same time
+   * @throws InterruptedException if the thread is interrupted while it waits for the lock: the body has not run
+   */
+  public <E extends Exception> void run(Duration wait, Body<? extends E> body) throws E, InterruptedException {
+    try (Hold hold = acquire(wait)) {
+      body.run(hold);
+    }
+  }
+
+  /**
+   * As {@link #run(Body)}, of a body that returns something.
    *
    * @param <T> what the body returns
    * @param <E> what the body throws
@@ -250,13 +288,33 @@ public final class DistributedLock implements Lock {
     }
   }
 
+  /**
+   * As {@link #run(Duration, Body)}, of a body that returns something.
+   *
+   * @param <T> what the body returns
+   * @param <E> what the body throws
+   * @param wait the longest wait for the lock; zero is one try
+   * @param body what to call
+   * @return what the body returns
+   * @throws E if the body does
+   * @throws LockTimeoutException if the wait has ended: the body has not run
+   * @throws BusyException if a try found the lock held: the body has not run
+   * @throws LockLostException if the lock was lost meanwhile: others may have worked at the same time
+   * @throws InterruptedException if the thread is interrupted while it waits for the lock: the body has not run
+   */
+  public <T, E extends Exception> T call(Duration wait, Task<? extends T, ? extends E> body) throws E, InterruptedException {
+    try (Hold hold = acquire(wait)) {
+      return body.call(hold);
+    }
+  }
+
   private Hold hold(Event granted) {
     return new Hold(pump, request, granted);
   }
 
   @SuppressWarnings("deprecation") // threadId() is of Java 19
-  private static long owner() {
-    return Thread.currentThread().getId();
+  private long owner() {
+    return given != 0 ? given : Thread.currentThread().getId();
   }
 
   // ---- Lock ----
@@ -285,6 +343,7 @@ public final class DistributedLock implements Lock {
   /**
    * Locks for this thread if that is possible at once.
    *
+   * @return whether this thread has the lock; false if another has it, or waits for it
    * @throws UnavailableException if the server cannot be reached: then nobody knows whether the lock is held
    */
   @Override
@@ -293,9 +352,13 @@ public final class DistributedLock implements Lock {
   }
 
   /**
-   * Locks for this thread if that is possible in time.
+   * Locks for this thread if that is possible in time. In an outage it ends by then, too. It returns false if another holder is known, as
+   * the server has said so meanwhile or this client itself has the lock, and the connection has not broken since. Otherwise it throws.
+   * The shortest wait leaves the server 0.25 s to answer.
    *
-   * @throws UnavailableException if the server cannot be reached
+   * @return whether this thread has the lock
+   * @throws UnavailableException if the server could not be reached in that time, or in the request timeout if that is shorter
+   * @throws InterruptedException if the thread is interrupted; then it does not have the lock
    */
   @Override
   public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
@@ -342,12 +405,12 @@ public final class DistributedLock implements Lock {
     return ofOwner(belay.kept.holds(key()).peekLast()).fence(request.names().get(0));
   }
 
-  /** {@return how often this thread has locked it without unlocking} */
+  /** {@return how often this thread, or its owner, has locked it without unlocking} */
   public int getHoldCount() {
     return belay.kept.holds(key()).size();
   }
 
-  /** {@return whether this thread has locked it, and has not lost it} */
+  /** {@return whether this thread, or its owner, has locked it, and has not lost it} */
   public boolean isHeldByCurrentThread() {
     Hold last = belay.kept.holds(key()).peekLast();
     return last != null && last.state() != State.LOST;
@@ -414,7 +477,7 @@ public final class DistributedLock implements Lock {
   }
 
   private void own(Event granted) {
-    belay.kept.add(key(), Thread.currentThread(), hold(granted));
+    belay.kept.add(key(), given == 0 ? Thread.currentThread() : null, hold(granted));
   }
 
   private Kept.Key key() {
@@ -423,7 +486,8 @@ public final class DistributedLock implements Lock {
 
   private Hold ofOwner(Hold hold) {
     if (hold == null) {
-      throw new NotHeldException(Event.refused(Status.UNKNOWN_HOLD.number, "this thread has not locked '" + request.name() + "'"));
+      String whose = given == 0 ? "this thread" : "this owner";
+      throw new NotHeldException(Event.refused(Status.UNKNOWN_HOLD.number, whose + " has not locked '" + request.name() + "'"));
     }
     return hold;
   }

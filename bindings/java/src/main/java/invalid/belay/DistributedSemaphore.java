@@ -136,7 +136,7 @@ public final class DistributedSemaphore {
    */
   public CompletableFuture<Hold> acquireAsync(int permits) {
     Request request = request(permits);
-    return pump.acquireAsync(request.handle, Request.FOREVER_MS, event -> hold(request, event));
+    return pump.acquireAsync(request.handle, 0, Request.FOREVER_MS, event -> hold(request, event));
   }
 
   /**
@@ -148,7 +148,7 @@ public final class DistributedSemaphore {
    */
   public CompletableFuture<Hold> acquireAsync(int permits, Duration wait) {
     Request request = request(permits);
-    return pump.acquireAsync(request.handle, Request.millis(wait), event -> hold(request, event));
+    return pump.acquireAsync(request.handle, 0, Request.millis(wait), event -> hold(request, event));
   }
 
   private Hold hold(Request request, Event granted) {

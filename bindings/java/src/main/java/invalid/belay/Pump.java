@@ -99,8 +99,8 @@ final class Pump implements Runnable {
     return call((tag, patienceMs, row) -> Native.acquireRow(client, tag, request, owner, waitMs, patienceMs, row), interruptible);
   }
 
-  <T> CompletableFuture<T> acquireAsync(Handle request, long waitMs, Function<Event, T> result) {
-    return submit(tag -> Native.belaySubmitAcquire(client, tag, request, 0, waitMs), result);
+  <T> CompletableFuture<T> acquireAsync(Handle request, long owner, long waitMs, Function<Event, T> result) {
+    return submit(tag -> Native.belaySubmitAcquire(client, tag, request, owner, waitMs), result);
   }
 
   /** Releases; the hold has ended whatever the event says. */

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
@@ -94,6 +95,53 @@ final class LockTest extends ServerTest {
       throw new IOException("of the body");
     }));
     assertInstanceOf(LockLostException.class, e.getSuppressed()[0]);
+  }
+
+  @Test
+  void runAndCallWaitNoLongerThanTheyMay() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    Hold held = another().lock("a").acquire();
+    assertThrows(LockTimeoutException.class, () -> lock.run(SHORT, hold -> fail("it ran")));
+    assertThrows(BusyException.class, () -> lock.call(Duration.ZERO, hold -> fail("it ran")));
+    held.release();
+    lock.run(LONG, hold -> assertEquals(State.HELD, hold.state()));
+    assertTrue(lock.call(LONG, Hold::fence) > held.fence());
+    assertFalse(lock.isLocked());
+  }
+
+  @Test
+  void ownerLocksAgainInEveryFormAndThread() throws Exception {
+    DistributedLock lock = belay.lock("a").withOwner(7);
+    lock.lock();
+    join(thread(() -> {
+      assertTrue(lock.isHeldByCurrentThread());
+      assertTrue(lock.tryLock());
+      assertEquals(2, lock.getHoldCount());
+      try (Hold async = lock.acquireAsync().get(); Hold later = lock.acquireAsync(LONG).get(); Hold hold = lock.acquire(LONG)) {
+        assertEquals(List.of(lock.fence(), lock.fence(), lock.fence()), List.of(async.fence(), later.fence(), hold.fence()));
+      }
+      lock.unlock();
+      assertThrows(NotHeldException.class, belay.lock("a")::unlock);
+    }));
+    for (DistributedLock other : List.of(belay.lock("a"), belay.lock("a").withOwner(8), another().lock("a").withOwner(7))) {
+      assertFalse(other.tryLock());
+      assertFalse(other.isHeldByCurrentThread());
+    }
+    lock.unlock();
+    assertThrows(NotHeldException.class, lock::unlock);
+    assertTrue(another().lock("a").tryLock());
+  }
+
+  @Test
+  @SuppressWarnings("deprecation") // threadId() is of Java 19
+  void ownerThatIsGivenIsNoThread() {
+    belay.lock("a").lock();
+    assertFalse(belay.lock("a").withOwner(Thread.currentThread().getId()).tryLock());
+    for (long wrong : new long[] {Long.MIN_VALUE, -1, 0, 1L << 52, Long.MAX_VALUE}) {
+      refuses("owner was " + wrong + ": 1..4503599627370495 is allowed", () -> belay.lock("a").withOwner(wrong));
+    }
+    assertTrue(belay.lock("b").withOwner(1).tryLock());
+    assertTrue(belay.lock("c").withOwner((1L << 52) - 1).tryLock());
   }
 
   @Test
@@ -414,24 +462,31 @@ final class LockTest extends ServerTest {
     assertFalse(lock.isLocked());
   }
 
-  /** The bound says only that it does not wait for the server or for the holder. */
+  /** The upper bound says only that it does not wait for the server or for the holder: the request timeout is 5 s. */
   @Test
-  void tryLockWithTimeReturnsWhileTheServerIsStoppedOrAway() throws Exception {
-    try (Server stopped = new Server(); Belay client = Belay.connect(stopped.url())) {
-      DistributedLock lock = client.lock("a");
-      lock.acquireAsync().get();
+  void tryLockWithTimeEndsByThenWhileTheServerIsStoppedOrAway() throws Exception {
+    try (Server stopped = new Server(); Belay client = Belay.connect(stopped.url()); Belay other = Belay.connect(stopped.url())) {
+      client.lock("mine").acquireAsync().get();
+      other.lock("taken").lock();
+      DistributedLock unknown = client.lock("unknown");
+      Future<?> said = thread(() -> endsAfter(1000, () -> assertFalse(client.lock("taken").tryLock(1, TimeUnit.SECONDS))));
+      eventually(() -> client.inspect("taken").total() == 2);
       stopped.pause();
-      for (Body stop : List.<Body>of(() -> {}, stopped::kill)) {
-        stop.run();
-        join(thread(() -> assertTimeout(Duration.ofSeconds(4), () -> { // the request timeout is 5 s
-          try {
-            assertFalse(lock.tryLock(500, TimeUnit.MILLISECONDS));
-          } catch (UnavailableException e) {
-            // It tells so if it could not ask.
-          }
-        })));
-      }
+      endsAfter(500, () -> assertFalse(client.lock("mine").tryLock(500, TimeUnit.MILLISECONDS)));
+      endsAfter(500, () -> assertThrows(UnavailableException.class, () -> unknown.tryLock(500, TimeUnit.MILLISECONDS)));
+      endsAfter(250, () -> assertThrows(UnavailableException.class, () -> unknown.tryLock(1, TimeUnit.MILLISECONDS)));
+      join(said);
+      stopped.kill();
+      endsAfter(500, () -> assertThrows(UnavailableException.class, () -> client.lock("mine").tryLock(500, TimeUnit.MILLISECONDS)));
+      endsAfter(500, () -> assertThrows(UnavailableException.class, () -> unknown.tryLock(500, TimeUnit.MILLISECONDS)));
     }
+  }
+
+  private static void endsAfter(long millis, Body body) throws Exception {
+    long begun = System.nanoTime();
+    join(thread(body));
+    long took = (System.nanoTime() - begun) / 1_000_000;
+    assertTrue(took >= millis - 10 && took < 4000, took + " ms instead of " + millis);
   }
 
   @Test
@@ -443,6 +498,7 @@ final class LockTest extends ServerTest {
       Thread ended = new Thread(() -> {
         lock.lock();
         lock.lock();
+        client.lock("owned").withOwner(1).lock();
       });
       ended.start();
       ended.join();
@@ -451,6 +507,7 @@ final class LockTest extends ServerTest {
           List.copyOf(log));
       assertEquals(0, client.metrics().get("releases"));
       client.lock("kept").unlock();
+      client.lock("owned").withOwner(1).unlock();
       assertTrue(client.kept.isEmpty());
       assertFalse(ended.isAlive()); // it is not even collected
     }
