@@ -33,12 +33,10 @@ public final class Belay implements AutoCloseable {
   final Pump pump;
   final Kept kept = new Kept();
   private final ReentrantLock closing = new ReentrantLock(); // synchronized would pin a virtual thread
-  private final String id;
   private volatile Map<String, Long> lastMetrics; // once it is closed
   private final Thread atExit = new Thread(this::shutDown, "belay-exit");
 
   Belay(Handle client, Executor executor, Consumer<LogEntry> log) {
-    id = Event.utf8(Native.belayClientId(client));
     pump = new Pump(client, new Callbacks(executor, log), this::abandonOfEndedThreads);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
@@ -78,7 +76,7 @@ public final class Belay implements AutoCloseable {
 
   /** {@return the id of this client, which inspections by others show} */
   public String id() {
-    return id;
+    return pump.id;
   }
 
   /**

@@ -68,7 +68,7 @@ final class Callbacks {
 
   void log(LogEntry entry) {
     long before = entry.dropped() + dropped.getAndSet(0);
-    if (!isTaken(lines, () -> log.accept(new LogEntry(entry.level(), entry.time(), entry.message(), before)))) {
+    if (!isTaken(lines, () -> log.accept(new LogEntry(entry.level(), entry.time(), entry.message(), entry.client(), before)))) {
       dropped.addAndGet(before + 1);
     }
   }

@@ -23,7 +23,7 @@ import java.util.stream.IntStream;
  * What the library told of a call or a hold: plain numbers and texts, with nothing native behind them.
  *
  * @param numbers its fields
- * @param text of a fenced write: the server's reply; else null
+ * @param text of a fenced write: the server's reply; of a line of the log: the client's id; else null
  * @param names of a listing
  */
 record Event(long[] numbers, String message, byte[] text, List<Member> members, List<byte[]> names) {
@@ -45,7 +45,7 @@ record Event(long[] numbers, String message, byte[] text, List<Member> members, 
     int kind = (int) numbers[FIELD_KIND];
     int count = (int) numbers[FIELD_MEMBERS];
     Event taken = new Event(numbers, message,
-        kind == WRITTEN ? Native.belayEventText(event) : null,
+        kind == WRITTEN || kind == LOG ? Native.belayEventText(event) : null,
         kind == INSPECTED || kind == BROKEN ? each(count, i -> member(event, i)) : List.of(),
         kind == LISTED ? each(count, i -> Native.belayEventMemberText(event, i, MEMBER_NAME)) : List.of());
     Native.belayEventFree(event);
@@ -167,7 +167,7 @@ record Event(long[] numbers, String message, byte[] text, List<Member> members, 
   }
 
   LogEntry logEntry() {
-    return new LogEntry(LogLevel.of(numbers[FIELD_LEVEL]), Instant.ofEpochMilli(numbers[FIELD_TIME_MS]), message,
+    return new LogEntry(LogLevel.of(numbers[FIELD_LEVEL]), Instant.ofEpochMilli(numbers[FIELD_TIME_MS]), message, utf8(text),
         numbers[FIELD_DROPPED]);
   }
 

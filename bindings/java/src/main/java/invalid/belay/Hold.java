@@ -98,6 +98,13 @@ public final class Hold implements AutoCloseable {
     return State.of(ended.get() ? 0 : Math.max(0, pump.local(() -> Native.belayHoldState(pump.client, number), State.LOST.number)));
   }
 
+  /** {@return why the hold was lost, for people; empty if it is held, or was released without a loss} Without the network. */
+  public String message() {
+    Event last = news.last();
+    boolean told = last != null && last.kind() == Numbers.LOST;
+    return told ? last.message() : state() == State.LOST ? "the hold was lost" : "";
+  }
+
   /**
    * {@return for how long the hold is certainly ours even if the client hears nothing more; zero once it is lost or released} Without the
    * network.
@@ -109,7 +116,9 @@ public final class Hold implements AutoCloseable {
   // ---- News ----
 
   /**
-   * Calls back when the hold is lost; at once if it is already.
+   * Calls back when the hold is lost; at once if it is already. Keep the hold: one that is dropped, as {@code acquire().onLost(...)} does
+   * it, is abandoned, and nobody is told. A loss that only the release finds is told by its exception alone. A method reference that fits
+   * both forms needs a lambda: {@code onLost(reason -> System.out.println(reason))}.
    *
    * @param action gets the reason. It runs where {@link Options#executor} says, after the news that came to this hold before
    * @return this hold

@@ -69,6 +69,21 @@ public final class Options extends OptionSetters {
     return this;
   }
 
+  /**
+   * {@return the value of an option, as {@link #set} takes it} It is what a setter, the URL or the environment says, or else the default;
+   * empty for what may have a secret in it: url, user, password and password_file.
+   *
+   * @param name such as watchdog_lease_ms
+   * @throws MisuseException if there is no such option
+   */
+  public String get(String name) {
+    byte[] value = Native.belayOptionsGet(handle, withoutNul(name, "name"));
+    if (value == null) {
+      throw Request.invalid("there is no option '" + name + "'");
+    }
+    return Event.utf8(value);
+  }
+
   /** C takes these up to a NUL. */
   private static byte[] withoutNul(String text, String what) {
     byte[] bytes = Event.utf8(text, what);

@@ -53,6 +53,7 @@ final class Pump implements Runnable {
   }
 
   final Handle client;
+  final String id;
   final Callbacks callbacks;
   private final Runnable look; // for what has to be abandoned
   private final Thread thread = new Thread(this, "belay-pump");
@@ -64,6 +65,7 @@ final class Pump implements Runnable {
 
   Pump(Handle client, Callbacks callbacks, Runnable look) {
     this.client = client;
+    this.id = Event.utf8(Native.belayClientId(client));
     this.callbacks = callbacks;
     this.look = look;
     thread.setDaemon(true);
@@ -334,6 +336,6 @@ final class Pump implements Runnable {
 
   void warnOfAbandoned(String what) {
     String message = what + ": the client abandoned it, and others get the name when its lease ends";
-    callbacks.log(new LogEntry(LogLevel.WARNING, Instant.now(), message, 0));
+    callbacks.log(new LogEntry(LogLevel.WARNING, Instant.now(), message, id, 0));
   }
 }

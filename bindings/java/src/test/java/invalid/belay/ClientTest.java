@@ -176,6 +176,7 @@ final class ClientTest extends ServerTest {
       assertFalse(entry.message().isEmpty());
       assertTrue(Duration.between(entry.time(), java.time.Instant.now()).abs().toMinutes() < 5, entry.toString());
       assertTrue(entry.level().number > 0);
+      assertEquals(client.id(), entry.client());
     }
   }
 
@@ -215,11 +216,11 @@ final class ClientTest extends ServerTest {
       assertEquals(Reason.BROKEN, told.get(20, TimeUnit.SECONDS));
       assertEquals(State.LOST, hold.state());
       for (int i = 0; i < 1100; ++i) {
-        client.pump.callbacks.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "line " + i, 0));
+        client.pump.callbacks.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "line " + i, "", 0));
       }
       unblocked.countDown();
       eventually(() -> log.size() >= 1000);
-      client.pump.callbacks.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "last", 0));
+      client.pump.callbacks.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "last", "", 0));
       eventually(() -> log.stream().anyMatch(entry -> entry.message().equals("last") && entry.dropped() >= 99));
     }
   }
@@ -257,6 +258,18 @@ final class ClientTest extends ServerTest {
       client.lock("a").lock();
       assertTrue(belay.lock("a").tryLock());
     }
+  }
+
+  @Test
+  void optionsTellTheirValues() {
+    Options options = Belay.options().url("redis://:secret@localhost?max_hold_ms=7000").watchdogLease(Duration.ofSeconds(9)).set("label", "h\u00f6lder");
+    assertEquals(List.of("9000", "7000", "5000", "h\u00f6lder", "", "warning"), List.of(options.get("watchdog_lease_ms"), options.get("max_hold_ms"),
+        options.get("request_timeout_ms"), options.get("label"), options.get("url"), options.get("log_events")));
+    options.connect().close();
+    assertEquals("9000", options.get("watchdog_lease_ms"));
+    assertEquals("there is no option 'speed'", assertThrows(InvalidArgumentException.class, () -> options.get("speed")).getMessage());
+    assertThrows(InvalidArgumentException.class, () -> options.get("label\0"));
+    assertEquals("name", assertThrows(NullPointerException.class, () -> options.get(null)).getMessage());
   }
 
   @Test
@@ -319,7 +332,7 @@ final class ClientTest extends ServerTest {
       throw new AssertionError("of the test");
     }).connect()) {
       for (int line = 1; line <= 2; ++line) {
-        client.pump.callbacks.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "line", 0));
+        client.pump.callbacks.log(new LogEntry(LogLevel.INFO, Instant.EPOCH, "line", "", 0));
       }
       eventually(() -> log.stream().filter(entry -> entry.message().equals("line")).count() == 2);
       client.ping();

@@ -65,6 +65,23 @@ final class HoldTest extends ServerTest {
   }
 
   @Test
+  void holdSaysWhyItWasLost() throws Exception {
+    Hold broken = belay.lock("a").acquire();
+    Hold closed = belay.lock("b").acquire();
+    Hold released = belay.lock("c").acquire();
+    assertEquals("", broken.message());
+    another().breakLock("a");
+    eventually(() -> broken.state() == State.LOST);
+    assertFalse(broken.message().isEmpty()); // also before its reason has come
+    eventually(() -> broken.message().matches("hold .* of 'a' was lost: it was broken by .*"));
+    assertThrows(LockLostException.class, broken::release);
+    released.release();
+    assertEquals("", released.message());
+    belay.close();
+    assertTrue(closed.message().endsWith("'b' was lost: the client was shut down"), closed.message());
+  }
+
+  @Test
   void lossInterruptsTheWorker() throws Exception {
     Hold hold = belay.lock("a").acquire();
     var worker = thread(() -> {
@@ -198,6 +215,7 @@ final class HoldTest extends ServerTest {
       assertEquals(1, log.size(), log.toString());
       assertTrue(log.peek().message().contains("'dropped'"), log.peek().message());
       assertEquals(LogLevel.WARNING, log.peek().level());
+      assertEquals(client.id(), log.peek().client());
     }
   }
 
