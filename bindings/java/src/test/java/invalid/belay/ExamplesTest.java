@@ -27,6 +27,13 @@ final class ExamplesTest extends ServerTest {
     assertTrue(run("--module-path", path, "--add-modules", "invalid.belay", example(name).toString()).contains(says));
   }
 
+  @ParameterizedTest
+  @CsvSource({"LeaderElection, another one may lead", "NightlyJob, reporting", "StockUpdate, too late: fence", "AsyncOrders, all are charged"})
+  void programRuns(String name, String says) throws Exception {
+    String output = run("-XX:TieredStopAtLevel=1", "--class-path", System.getProperty("belay.classes"), example(name).toString());
+    assertTrue(output.contains(says), output);
+  }
+
   private String run(String... arguments) throws Exception {
     String java = ProcessHandle.current().info().command().orElseThrow();
     ProcessBuilder builder = new ProcessBuilder(Stream.concat(Stream.of(java), Stream.of(arguments)).toList());
@@ -50,7 +57,7 @@ final class ExamplesTest extends ServerTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"Quickstart", "JdkForms"})
+  @ValueSource(strings = {"Quickstart", "JdkForms", "LeaderElection", "NightlyJob", "StockUpdate", "AsyncOrders"})
   void documentationShowsTheExample(String name) throws Exception {
     assertTrue(Files.readString(ROOT.resolve("docs/java.md")).contains("```java\n" + Files.readString(example(name)) + "```\n"), name);
   }
