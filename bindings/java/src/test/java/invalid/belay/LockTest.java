@@ -549,8 +549,7 @@ final class LockTest extends ServerTest {
 
   @Test
   void namesInAnyOrderAreOneLock() {
-    belay.lock("b").lock();
-    belay.lock("b").unlock(); // so that the fences differ
+    belay.lock("b").lock(); // so that its fence is another than that of the others
     DistributedLock lock = belay.multiLock("a", "b", "c");
     DistributedLock same = belay.multiLock("c", "b", "a");
     lock.lock();
@@ -560,7 +559,9 @@ final class LockTest extends ServerTest {
     for (String first : List.of("a", "b", "c")) {
       DistributedLock one = belay.multiLock(first, first.equals("b") ? "c" : "b", first.equals("a") ? "c" : "a");
       assertEquals(belay.inspect(first).members().get(0).fence(), one.fence());
+      assertEquals(first.equals("b"), one.fence() == belay.lock("b").fence());
     }
+    belay.lock("b").unlock();
     assertThrows(NotHeldException.class, belay.multiLock("a", "b")::unlock);
     assertThrows(NotHeldException.class, belay.multiReadLock("a", "b", "c")::unlock);
     same.unlock();
