@@ -4,6 +4,7 @@
 // whenever a script has run. One thread; the schedule owns it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -34,7 +35,13 @@ class Doubts {
 
   // Something of the process's is left in the background, of which nobody is told how long it may
   // matter.
-  void leaves_something(const Process& process) { left_at_[process.number()] = world_.now(); }
+  void leaves_something(const Process& process, Micros stands = 0) {
+    Micros& left = left_at_[process.number()];
+    left = std::max(left, world_.now() + stands);
+  }
+
+  // What it abandons stands for a lease, also beside what the same owner has entered again.
+  void abandons(const Process& process) { leaves_something(process, longest_lease_ * 102 / 100); }
 
   // The event of that, or of anything else, when the checks know of it.
   void on_event(const Process& process, const Event& event);
@@ -82,7 +89,7 @@ class Doubts {
   std::map<Place, Over> over_;
   std::map<Place, Micros> granted_at_;   // the latest
   std::map<Place, Micros> extended_at_;  // the latest
-  std::map<int, Micros> left_at_;        // the latest
+  std::map<int, Micros> left_at_;        // the latest; of what was abandoned, its end
 };
 
 }  // namespace belay::sim

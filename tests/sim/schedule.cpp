@@ -522,7 +522,7 @@ class Schedule {
     } else if (dice <= 22 && !plan_.steady) {
       world_.trace("hold " + std::to_string(hold) + " is abandoned");
       abandoners_.insert(user.process->number());
-      doubts_.leaves_something(*user.process);
+      doubts_.abandons(*user.process);
       give_up(user, [hold](Engine& engine, Micros now) { return engine.abandon(hold, now); });
     } else {
       release(user, hold);
