@@ -22,7 +22,7 @@ fi
 peers=()
 tools/build.sh release belay_bench
 if [[ -n $what ]]; then
-  tools/build.sh release belay belay_cli belay_static
+  tools/build.sh release belay_bench_c belay belay_cli belay_static
   programs=$PWD/build/bench
   rm -rf "$programs"
   mkdir -p "$programs"
@@ -32,8 +32,9 @@ if [[ -n $what ]]; then
     cat "$log" >&2
     exit 1
   fi
-  for program in "$programs"/*; do
-    peers+=(--peer "${program##*/}=$program")
+  peers+=(--peer c=build/release/tests/bench/belay_bench_c)
+  for side in go java lua luajit redisson redsync redislock rueidislock; do
+    [[ ! -x $programs/$side ]] || peers+=(--peer "$side=$programs/$side")
   done
 fi
 build/release/tests/bench/belay_bench "${peers[@]}" "$@"

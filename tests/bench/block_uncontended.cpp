@@ -8,7 +8,6 @@
 #include "blocks.h"
 #include "crew.h"
 #include "floor.h"
-#include "peer.h"
 #include "target.h"
 
 namespace belay::bench {
@@ -269,13 +268,11 @@ void run_names16(const Plan& plan, Report& report) {
   Target target(plan.server.url());
   Floor floor(plan.server.port(), Recipe::kBare);
   std::int64_t count = 0;
-  std::vector<Side> sides{names_pair("sixteen", kNames, target, count),
-                          names_pair("one", 1, target, count),
-                          {"ping", [&floor](double seconds) {
-                             return run_alone(seconds, [&floor] { floor.ping(); });
-                           }}};
-  const Peers peers(plan, "names16");
-  peers.add_to(&sides);
+  const std::vector<Side> sides{names_pair("sixteen", kNames, target, count),
+                                names_pair("one", 1, target, count),
+                                {"ping", [&floor](double seconds) {
+                                   return run_alone(seconds, [&floor] { floor.ping(); });
+                                 }}};
   const std::vector<Measured> measured = compare(plan, sides);
   report.sides(measured, "hold");
   const Ratio to_one = latency_ratio(measured, "sixteen", "one");
@@ -284,11 +281,6 @@ void run_names16(const Plan& plan, Report& report) {
   const Ratio to_ping = latency_ratio(measured, "sixteen", "ping");
   report.line("p50 to a PING: " + show(to_ping));
   report.at_most("p50, times a PING", "<= 10.00", 10, to_ping.known, to_ping.median, 2);
-  const Ratio redisson = latency_ratio(measured, "redisson", "sixteen");
-  if (redisson.known) {
-    report.line("p50 of Redisson's MultiLock to ours: " + show(redisson));
-    report.at_least("Redisson's p50, times ours", ">= 20.00", 20, true, redisson.median, 2);
-  }
 }
 
 }  // namespace belay::bench

@@ -28,6 +28,7 @@ void run_server(const Plan& plan, Report& report);
 void run_tls(const Plan& plan, Report& report);
 // block_peers.cpp
 void run_peers_pair(const Plan& plan, Report& report);
+void run_peers_names16(const Plan& plan, Report& report);
 void run_peers_shared16(const Plan& plan, Report& report);
 void run_peers_handoff(const Plan& plan, Report& report);
 void run_peers_waiters10000(const Plan& plan, Report& report);

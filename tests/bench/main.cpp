@@ -23,10 +23,10 @@ constexpr const char* kUsage =
     "[--peer NAME=COMMAND]... [block...]\n"
     "blocks: pair threads64 flight64 names16 handoff commands local16 reentry kinds readers16 "
     "server tls scale "
-    "peers_pair peers_shared16 peers_handoff peers_waiters10000 "
-    "(default: all but scale, which takes minutes, and peers_; with --peer those and names16)\n"
+    "peers_pair peers_names16 peers_shared16 peers_handoff peers_waiters10000 "
+    "(default: all but scale, which takes minutes, and peers_; with --peer only those)\n"
     "--side runs one side only, for profilers\n"
-    "--peer measures another program beside Belay, in the blocks of peers and in names16\n";
+    "--peer adds a program to the blocks of peers\n";
 
 struct Block {
   const char* name;
@@ -49,6 +49,7 @@ constexpr Block kBlocks[] = {{"pair", belay::bench::run_pair},
 #endif
                              {"scale", belay::bench::run_scale},
                              {"peers_pair", belay::bench::run_peers_pair},
+                             {"peers_names16", belay::bench::run_peers_names16},
                              {"peers_shared16", belay::bench::run_peers_shared16},
                              {"peers_handoff", belay::bench::run_peers_handoff},
                              {"peers_waiters10000", belay::bench::run_peers_waiters10000}};
@@ -131,7 +132,7 @@ bool wanted(const Arguments& arguments, const char* block) {
   if (arguments.blocks.empty()) {
     const std::string name = block;
     const bool of_peers = name.starts_with("peers_");
-    return arguments.peers.empty() ? name != "scale" && !of_peers : name == "names16" || of_peers;
+    return arguments.peers.empty() ? name != "scale" && !of_peers : of_peers;
   }
   for (const std::string& name : arguments.blocks) {
     if (name == block) {

@@ -17,11 +17,19 @@ std::int64_t read_clock(clockid_t clock) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+std::int64_t cpu_ns_of(const Side& side) {
+  std::int64_t sum = side.processes.empty() ? process_cpu_ns() : 0;
+  for (const pid_t process : side.processes) {
+    sum += process_cpu_ns(process);
+  }
+  return sum;
+}
+
 void measure(const Plan& plan, const Side& side, Measured* measured) {
   const std::int64_t server_cpu = plan.server.cpu_ns();
-  const std::int64_t client_cpu = process_cpu_ns(side.process);
+  const std::int64_t client_cpu = cpu_ns_of(side);
   const Slice slice = side.run(plan.slice_s);
-  measured->client_cpu_ns += process_cpu_ns(side.process) - client_cpu;
+  measured->client_cpu_ns += cpu_ns_of(side) - client_cpu;
   measured->server_cpu_ns += plan.server.cpu_ns() - server_cpu;
   measured->count += slice.count;
   measured->rates.push_back(static_cast<double>(slice.count) / slice.seconds);

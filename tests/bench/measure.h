@@ -29,7 +29,7 @@ struct Side {
   std::string name;
   // Works for about `seconds` and says what it has done.
   std::function<Slice(double seconds)> run;
-  pid_t process = 0;  // that does the work; 0: this one
+  std::vector<pid_t> processes = {};  // that do the work; none: this one
 };
 
 // What one side did in all rounds.

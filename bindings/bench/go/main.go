@@ -28,4 +28,4 @@ func (c client) Lock(ctx context.Context, names ...string) (func() error, error)
 	return hold.Unlock, nil
 }
 
-func main() { peer.Run(open, "pair", "shared16", "handoff", "waiters10000", "names16") }
+func main() { peer.Run(open, nil) }

@@ -1,6 +1,10 @@
 import java.io.BufferedReader;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -22,7 +26,7 @@ final class Peer {
   private static final int WAITERS = 10_000;
   private static final int NAMES = 16;
   private static final int WARM_UP_MS = 4000; // by then the compiler has done its work
-  private static final int HELD_MS = 1; // how long who takes turns holds the lock
+  private static final int HELD_MS = 1; // how long a process that takes turns holds the lock
   private static final int GATHER_MS = 500; // until then all waiters stand in line
 
   /** One client of the library that is measured. */
@@ -43,24 +47,21 @@ final class Peer {
     Slice run(long millis) throws Exception;
   }
 
-  private final IntFunction<Client> open;
-  private final int port;
   private final Client client;
-  private final String own = ":" + ProcessHandle.current().pid() + ":"; // in names
+  private final String name;
   private long count;
 
-  private Peer(IntFunction<Client> open, int port) {
-    this.open = open;
-    this.port = port;
-    this.client = open.apply(port);
+  private Peer(Client client, String name) {
+    this.client = client;
+    this.name = name;
   }
 
-  /** The program: its arguments are the server's port and the workload. */
+  /** The program: its arguments are the server's port, the workload and what names begin with. */
   static void run(IntFunction<Client> open, String[] args) throws Exception {
-    Peer peer = new Peer(open, Integer.parseInt(args[0]));
+    Peer peer = new Peer(open.apply(Integer.parseInt(args[0])), args[2]);
     Workload workload = peer.workload(args[1]);
     if (workload == null) {
-      System.out.println("none");
+      System.out.println("none it is not known");
       System.exit(0);
     }
     if (!args[1].equals("waiters10000")) { // which runs once before it counts
@@ -71,12 +72,13 @@ final class Peer {
     System.exit(0);
   }
 
-  private Workload workload(String name) {
-    return switch (name) {
+  private Workload workload(String wanted) throws IOException {
+    return switch (wanted) {
       case "pair" -> this::pair;
       case "names16" -> this::names;
       case "shared16" -> this::shared;
-      case "handoff" -> handoff(client, open.apply(port));
+      case "handoff_first" -> new Turns(true);
+      case "handoff_second" -> new Turns(false);
       case "waiters10000" -> this::crowd;
       default -> null;
     };
@@ -94,12 +96,16 @@ final class Peer {
 
   // Acquires and releases names that nobody has used before.
   private Slice pair(long millis) {
-    return alone(millis, () -> client.lock("pair" + own + ++count));
+    return alone(millis, () -> client.lock(fresh()));
   }
 
   private Slice names(long millis) {
     return alone(millis, () -> client.multiLock(
-        IntStream.range(0, NAMES).mapToObj(i -> "names" + own + ++count).toArray(String[]::new)));
+        IntStream.range(0, NAMES).mapToObj(i -> fresh()).toArray(String[]::new)));
+  }
+
+  private String fresh() {
+    return name + ":" + ++count;
   }
 
   private static Slice alone(long millis, java.util.function.Supplier<Lock> locks) {
@@ -119,7 +125,7 @@ final class Peer {
 
   // Threads of one client take turns on one name.
   private Slice shared(long millis) throws Exception {
-    Lock lock = client.lock("shared" + own);
+    Lock lock = client.lock(name);
     long began = System.nanoTime();
     List<Callable<Slice>> threads = new ArrayList<>();
     for (int i = 0; i < THREADS; i++) {
@@ -139,67 +145,57 @@ final class Peer {
     return steps;
   }
 
-  // Two clients take turns: who has released asks again when the other has the lock.
-  private Workload handoff(Client... clients) {
-    return millis -> {
-      Turns turns = new Turns(System.nanoTime() + millis * 1_000_000);
+  // Two processes hand the name to each other: a process asks again when the other has the lock. The steps are three times of
+  // CLOCK_MONOTONIC: when the process asked, had the lock, and began to release it.
+  private final class Turns implements Workload {
+    private final boolean first;
+    private final InputStream fromOther = new FileInputStream("/dev/fd/3");
+    private final OutputStream toOther = new FileOutputStream("/dev/fd/4");
+
+    Turns(boolean first) throws IOException {
+      this.first = first;
+    }
+
+    @Override
+    public Slice run(long millis) throws Exception {
+      LongStream.Builder times = LongStream.builder();
+      Lock lock = client.lock(name);
       long began = System.nanoTime();
-      List<Callable<Slice>> parts = new ArrayList<>();
-      for (Client each : clients) {
-        parts.add(() -> turns.take(each.lock("handoff" + own)));
-      }
-      LongStream steps = all(parts);
-      return new Slice(System.nanoTime() - began, steps);
-    };
-  }
-
-  private static final class Turns {
-    private final long end;
-    private volatile long released; // 0: not yet
-    private long turn;
-
-    Turns(long end) {
-      this.end = end;
-    }
-
-    Slice take(Lock lock) throws InterruptedException {
-      LongStream.Builder steps = LongStream.builder();
-      for (long asked = System.nanoTime(); asked < end; asked = System.nanoTime()) {
-        lock.lock();
-        if (released > asked) { // else it found the lock free: that is no handoff
-          steps.add(System.nanoTime() - released);
+      if (first) {
+        do {
+          take(lock, times);
+          fromOther.read();
+        } while (System.nanoTime() - began < millis * 1_000_000);
+        toOther.write('e');
+      } else {
+        while (fromOther.read() == 'h') {
+          take(lock, times);
         }
-        long mine = next();
-        Thread.sleep(HELD_MS);
-        released = System.nanoTime();
-        lock.unlock();
-        awaitAfter(mine);
       }
-      next(); // nobody waits for who has gone
-      return new Slice(0, steps.build());
+      return new Slice(System.nanoTime() - began, times.build());
     }
 
-    private synchronized long next() {
-      notifyAll();
-      return ++turn;
-    }
-
-    private synchronized void awaitAfter(long mine) throws InterruptedException {
-      while (turn == mine) {
-        wait();
-      }
+    private void take(Lock lock, LongStream.Builder times) throws Exception {
+      times.add(System.nanoTime());
+      lock.lock();
+      times.add(System.nanoTime());
+      toOther.write('h');
+      Thread.sleep(HELD_MS);
+      times.add(System.nanoTime());
+      lock.unlock();
     }
   }
 
   // Very many wait on one name that is held. A step is how long after its release one of them has it.
   private Slice crowd(long millis) throws InterruptedException {
-    Lock first = client.lock("waiters" + own + ++count);
+    String waited = fresh();
+    Lock first = client.lock(waited);
     first.lock();
     long[] had = new long[WAITERS];
     CountDownLatch left = new CountDownLatch(WAITERS);
     for (int i = 0; i < WAITERS; i++) {
       int waiter = i;
-      client.once("waiters" + own + count, waiter + 1_000_000L, () -> {
+      client.once(waited, waiter + 1_000_000L, () -> {
         had[waiter] = System.nanoTime();
         left.countDown();
       });

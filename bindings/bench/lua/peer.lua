@@ -1,18 +1,16 @@
--- Belay from Lua, as a side of the benchmark, as tests/bench/peer.h asks for one: peer.lua PORT WORKLOAD. One thread has one blocking
+-- Belay from Lua, as a side of the benchmark, as tests/bench/peer.h asks for one: peer.lua PORT WORKLOAD NAME. One thread has one blocking
 -- call at a time; what waits together waits in coroutines of cqueues.
 local belay = require "belay"
-local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
 local scheduler = require "belay.cqueues"
 
 local THREADS, WAITERS, NAMES = 16, 10000, 16
 local WARM_UP = 1
-local HELD = 0.001 -- how long who takes turns holds the lock
+local HELD = 0.001 -- how long a process that takes turns holds the lock
 local GATHER = 0.5 -- until then all waiters stand in line
 
-local port, wanted = arg[1], arg[2]
+local port, wanted, name = arg[1], arg[2], arg[3]
 local now = cqueues.monotime
-local own = string.format(":%d:", math.random(2 ^ 30) + os.time())
 
 local function connect(options)
   return assert(belay.connect("redis://127.0.0.1:" .. port, options))
@@ -50,7 +48,7 @@ end
 local count = 0
 local function fresh()
   count = count + 1
-  return "pair" .. own .. count
+  return name .. ":" .. count
 end
 
 function workloads.pair()
@@ -73,7 +71,7 @@ end
 
 -- Coroutines of one client take turns on one name.
 function workloads.shared16()
-  local lock = connect({ scheduler = scheduler }):lock("shared" .. own)
+  local lock = connect({ scheduler = scheduler }):lock(name)
   local work = alone(function()
     return lock
   end)
@@ -93,49 +91,50 @@ function workloads.shared16()
   end
 end
 
--- Two clients take turns: who has released asks again when the other has the lock.
-function workloads.handoff()
-  local locks = {}
-  for i = 1, 2 do
-    locks[i] = connect({ scheduler = scheduler }):lock("handoff" .. own)
-  end
+-- Two processes hand the name to each other: a process asks again when the other has the lock. The steps are three times of
+-- CLOCK_MONOTONIC: when the process asked, had the lock, and began to release it.
+local function handoff(first)
+  local lock = connect():lock(name)
+  local from_other, to_other = assert(io.open("/dev/fd/3", "r")), assert(io.open("/dev/fd/4", "w"))
+  to_other:setvbuf "no"
   return function(seconds)
-    local took, steps, turn, next_turn = {}, {}, 0, condition.new()
-    local began = now()
-    local released = 0
-    local function begin_turn()
-      turn = turn + 1
-      next_turn:signal()
-      return turn
+    local times = {}
+    local function turn()
+      times[#times + 1] = now()
+      local hold = assert(lock:acquire())
+      times[#times + 1] = now()
+      to_other:write "h"
+      cqueues.sleep(HELD)
+      times[#times + 1] = now()
+      assert(hold:release())
     end
-    for i, lock in ipairs(locks) do
-      steps[i] = function()
-        local asked = now()
-        while asked - began < seconds do
-          local hold = assert(lock:acquire())
-          if released > asked then -- else it found the lock free: that is no handoff
-            took[#took + 1] = now() - released
-          end
-          local mine = begin_turn()
-          cqueues.sleep(HELD)
-          released = now()
-          assert(hold:release())
-          while turn == mine do
-            next_turn:wait()
-          end
-          asked = now()
-        end
-        begin_turn() -- nobody waits for who has gone
+    local began = now()
+    if first then
+      repeat
+        turn()
+        from_other:read(1)
+      until now() - began >= seconds
+      to_other:write "e"
+    else
+      while from_other:read(1) == "h" do
+        turn()
       end
     end
-    together(steps)
-    return now() - began, took
+    return now() - began, times
   end
+end
+
+function workloads.handoff_first()
+  return handoff(true)
+end
+
+function workloads.handoff_second()
+  return handoff(false)
 end
 
 -- Very many wait on one name that is held. A step is how long after its release one of them has it.
 function workloads.waiters10000()
-  local lock = connect({ scheduler = scheduler }):lock("waiters" .. own)
+  local lock = connect({ scheduler = scheduler }):lock(name)
   return function(seconds)
     local took, began = {}, nil
     local first = assert(lock:acquire())
@@ -169,7 +168,7 @@ end
 
 local work = workloads[wanted] and workloads[wanted]()
 if not work then
-  print "none"
+  print "none it is not known"
   os.exit(0)
 end
 if wanted ~= "waiters10000" then -- which runs once before it counts

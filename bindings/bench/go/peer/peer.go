@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
+	"unsafe"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 	waiters = 10_000
 	names   = 16
 	warmUp  = 2 * time.Second
-	held    = time.Millisecond       // how long who takes turns holds the lock
+	held    = time.Millisecond       // how long a process that takes turns holds the lock
 	gather  = 500 * time.Millisecond // until then all waiters stand in line
 )
 
@@ -39,23 +41,26 @@ func Must(err error) {
 	}
 }
 
-// Run is the program: the last arguments are the server's port and the workload. The library has those that are named.
-func Run(open func(port string) Client, has ...string) {
-	port, name := os.Args[len(os.Args)-2], os.Args[len(os.Args)-1]
-	if !slices.Contains(has, name) {
-		fmt.Println("none")
+// Run is the program: the last arguments are the server's port, the workload and what names begin with. lacks says why the library does
+// not have a workload.
+func Run(open func(port string) Client, lacks map[string]string) {
+	last := os.Args[len(os.Args)-3:]
+	port, wanted, name := last[0], last[1], last[2]
+	if why, ok := lacks[wanted]; ok {
+		fmt.Println("none", why)
 		return
 	}
 	c := open(port)
 	workloads := map[string]func() workload{
-		"pair":         func() workload { return pair(c, 1) },
-		"names16":      func() workload { return pair(c, names) },
-		"shared16":     func() workload { return shared(c) },
-		"handoff":      func() workload { return handoff(c, open(port)) },
-		"waiters10000": func() workload { return crowd(c) },
+		"pair":           func() workload { return pair(c, name, 1) },
+		"names16":        func() workload { return pair(c, name, names) },
+		"shared16":       func() workload { return shared(c, name) },
+		"handoff_first":  func() workload { return handoff(c, name, true) },
+		"handoff_second": func() workload { return handoff(c, name, false) },
+		"waiters10000":   func() workload { return crowd(c, name) },
 	}
-	work := workloads[name]()
-	if name != "waiters10000" { // which runs once before it counts
+	work := workloads[wanted]()
+	if wanted != "waiters10000" { // which runs once before it counts
 		work(warmUp)
 	}
 	fmt.Println("ready")
@@ -95,8 +100,7 @@ func each(count int, step func(i int)) {
 }
 
 // pair acquires and releases names that nobody has used before, so many at once.
-func pair(c Client, size int) workload {
-	prefix := fmt.Sprintf("pair:%d:", os.Getpid())
+func pair(c Client, prefix string, size int) workload {
 	count := 0
 	return func(length time.Duration) (worked time.Duration, steps []time.Duration) {
 		began := time.Now()
@@ -104,7 +108,7 @@ func pair(c Client, size int) workload {
 			fresh := make([]string, size)
 			for i := range fresh {
 				count++
-				fresh[i] = prefix + strconv.Itoa(count)
+				fresh[i] = prefix + ":" + strconv.Itoa(count)
 			}
 			unlock, err := c.Lock(context.Background(), fresh...)
 			Must(err)
@@ -118,8 +122,7 @@ func pair(c Client, size int) workload {
 }
 
 // shared has goroutines of one client take turns on one name.
-func shared(c Client) workload {
-	name := fmt.Sprintf("shared:%d", os.Getpid())
+func shared(c Client, name string) workload {
 	return func(length time.Duration) (worked time.Duration, steps []time.Duration) {
 		ctx, cancel := context.WithTimeout(context.Background(), length)
 		defer cancel()
@@ -142,45 +145,63 @@ func shared(c Client) workload {
 	}
 }
 
-// handoff has two clients take turns: who has released asks again when the other has the lock.
-func handoff(clients ...Client) workload {
-	name := fmt.Sprintf("handoff:%d", os.Getpid())
+// handoff has two processes hand the name to each other: a process asks again when the other has the lock. The steps are three times of
+// the machine's clock: when the process asked, had the lock, and began to release it.
+func handoff(c Client, name string, first bool) workload {
+	from, to := os.NewFile(3, "from the other"), os.NewFile(4, "to the other")
+	tell := func(what byte) {
+		_, err := to.Write([]byte{what})
+		Must(err)
+	}
+	hear := func() byte {
+		what := make([]byte, 1)
+		_, err := from.Read(what)
+		Must(err)
+		return what[0]
+	}
+	now := machineClock()
 	return func(length time.Duration) (worked time.Duration, steps []time.Duration) {
-		ctx, cancel := context.WithTimeout(context.Background(), length)
-		defer cancel()
+		turn := func() {
+			asked := now()
+			unlock, err := c.Lock(context.Background(), name)
+			Must(err)
+			had := now()
+			tell('h')
+			time.Sleep(held)
+			released := now()
+			Must(unlock())
+			steps = append(steps, asked, had, released)
+		}
 		began := time.Now()
-		var released time.Time      // the lock itself guards this, next and steps
-		next := make(chan struct{}) // closed when the other has the lock
-		each(len(clients), func(i int) {
-			for ctx.Err() == nil {
-				asked := time.Now()
-				unlock, err := clients[i].Lock(ctx, name)
-				if over(ctx, err) {
-					return
-				}
-				Must(err)
-				if released.After(asked) { // else it found the lock free: that is no handoff
-					steps = append(steps, time.Since(released))
-				}
-				close(next)
-				mine := make(chan struct{})
-				next = mine
-				time.Sleep(held)
-				released = time.Now()
-				Must(unlock())
-				select {
-				case <-mine:
-				case <-ctx.Done():
-				}
+		if !first {
+			for hear() == 'h' {
+				turn()
 			}
-		})
+			return time.Since(began), steps
+		}
+		for again := true; again; again = time.Since(began) < length {
+			turn()
+			hear()
+		}
+		tell('e')
 		return time.Since(began), steps
 	}
 }
 
+// machineClock returns a clock that all processes of the machine share: CLOCK_MONOTONIC.
+func machineClock() func() time.Duration {
+	const monotonic = 1
+	var start syscall.Timespec
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&start)), 0)
+	local := time.Now()
+	if errno != 0 {
+		Must(errno)
+	}
+	return func() time.Duration { return time.Duration(start.Nano()) + time.Since(local) }
+}
+
 // crowd has very many wait on one name that is held. A step is how long after its release one of them has it.
-func crowd(c Client) workload {
-	name := fmt.Sprintf("waiters:%d", os.Getpid())
+func crowd(c Client, name string) workload {
 	return func(length time.Duration) (worked time.Duration, steps []time.Duration) {
 		ctx, cancel := context.WithTimeout(context.Background(), gather+length)
 		defer cancel()

@@ -59,10 +59,13 @@ var libraries = map[string]func(port string) peer.Client{
 			ClientOption:   rueidis.ClientOption{InitAddress: []string{"127.0.0.1:" + port}},
 			KeyMajority:    1,
 			NoLoopTracking: true,
+			TryNextAfter:   lease, // there is no next key, and a try that is given up may never be repeated
 		})
 		peer.Must(err)
 		return rueidislockClient{locker}
 	},
 }
 
-func main() { peer.Run(libraries[os.Args[1]], "pair", "shared16", "handoff", "waiters10000") }
+func main() {
+	peer.Run(libraries[os.Args[1]], map[string]string{"names16": "it locks one name at a time"})
+}
