@@ -5,7 +5,7 @@
 # tools/bench.sh [--quick] [--rounds N] [--slice-ms N] [--server valkey-server] [--side NAME] [block...]
 # tools/bench.sh bindings [options] [block...]   Go, Java and Lua beside C, and nginx; needs what their tests need
 # tools/bench.sh instructions                    what the metrics cost of a pair, counted by callgrind
-# tools/bench.sh --peers [options] [block...]    these, and Redisson, redsync, redislock and rueidislock
+# tools/bench.sh --peers [options] [block...]    these, and Redisson, redsync, redislock, rueidislock and redis-py
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -33,7 +33,7 @@ if [[ -n $what ]]; then
     exit 1
   fi
   peers+=(--peer c=build/release/tests/bench/belay_bench_c)
-  for side in go java lua luajit redisson redsync redislock rueidislock; do
+  for side in go java lua luajit redisson redsync redislock rueidislock redis-py; do
     [[ ! -x $programs/$side ]] || peers+=(--peer "$side=$programs/$side")
   done
 fi

@@ -1,6 +1,6 @@
 // Belay's bindings, and the lock libraries of others, compared with blocking calls of C in one run.
 // The programs come by --peer, and their names decide the aims: a binding is compared to C, a
-// library to the binding in its language.
+// library to the binding in its language, or to C.
 #include <array>
 #include <string>
 #include <vector>
@@ -28,11 +28,14 @@ constexpr std::array<Binding, 4> kBindings{{{"go", 1.2, "<= 1.20"},
 
 struct Library {
   const char* name;
-  const char* binding;  // of the same language
+  const char* binding;  // of the same language, or C
 };
 
-constexpr std::array<Library, 4> kLibraries{
-    {{"redisson", "java"}, {"redsync", "go"}, {"redislock", "go"}, {"rueidislock", "go"}}};
+constexpr std::array<Library, 5> kLibraries{{{"redisson", "java"},
+                                             {"redsync", "go"},
+                                             {"redislock", "go"},
+                                             {"rueidislock", "go"},
+                                             {"redis-py", kC}}};
 
 std::vector<Measured> compare_all(const Plan& plan, const std::string& workload) {
   const Peers peers(plan, workload);
