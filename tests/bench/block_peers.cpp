@@ -3,10 +3,11 @@
 // library to the binding in its language, or to C.
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "blocks.h"
-#include "peer.h"
+#include "contest.h"
 
 namespace belay::bench {
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr const char* kC = "c";
 constexpr double kLongSlices = 4;  // what is slow has more time per round
+constexpr int kWaiters = 10'000;
 
 struct Binding {
   const char* name;
@@ -37,9 +39,22 @@ constexpr std::array<Library, 5> kLibraries{{{"redisson", "java"},
                                              {"rueidislock", "go"},
                                              {"redis-py", kC}}};
 
-std::vector<Measured> compare_all(const Plan& plan, const std::string& workload) {
-  const Peers peers(plan, workload);
-  return compare(plan, peers.sides());
+// A side's p50 or its rate, and in brackets what it is times that of C.
+Contest::Figure median_latency(const std::vector<Measured>& measured) {
+  return [&measured](const Measured& side) {
+    const double p50 = percentile(side.latencies_us, 0.5);
+    const Ratio to_c = latency_ratio(measured, side.name, kC);
+    return std::pair(p50, number(p50, 0) + (to_c.known ? " (" + number(to_c.median, 2) + ")" : ""));
+  };
+}
+
+Contest::Figure median_rate(const std::vector<Measured>& measured) {
+  return [&measured](const Measured& side) {
+    const double rate = percentile(side.rates, 0.5);
+    const Ratio to_c = rate_ratio(measured, side.name, kC);
+    return std::pair(rate,
+                     number(rate, 0) + (to_c.known ? " (" + number(to_c.median, 3) + ")" : ""));
+  };
 }
 
 Plan stretched(const Plan& plan) {
@@ -82,8 +97,10 @@ void judge_libraries(const std::vector<Measured>& measured, bool by_rate, Report
 
 void run_peers_pair(const Plan& plan, Report& report) {
   report.begin("peers_pair", "acquire and release, one thread, distinct names");
-  const std::vector<Measured> measured = compare_all(plan, "pair");
+  Contest contest(plan, "pair");
+  const std::vector<Measured> measured = contest.compare();
   report.sides(measured, "pair");
+  contest.fill("pair us", measured, median_latency(measured), &report);
   for (const Binding& binding : kBindings) {
     const Ratio to_c = latency_ratio(measured, binding.name, kC);
     if (to_c.known) {
@@ -97,8 +114,10 @@ void run_peers_pair(const Plan& plan, Report& report) {
 
 void run_peers_names16(const Plan& plan, Report& report) {
   report.begin("peers_names16", "16 names in one hold, one thread");
-  const std::vector<Measured> measured = compare_all(plan, "names16");
+  Contest contest(plan, "names16");
+  const std::vector<Measured> measured = contest.compare();
   report.sides(measured, "hold");
+  contest.fill("16 names us", measured, median_latency(measured), &report);
   show_bindings(measured, latency_ratio, "p50", report);
   const Ratio redisson = latency_ratio(measured, "redisson", kC);
   if (redisson.known) {
@@ -109,16 +128,22 @@ void run_peers_names16(const Plan& plan, Report& report) {
 
 void run_peers_shared16(const Plan& plan, Report& report) {
   report.begin("peers_shared16", "16 threads, goroutines or coroutines of one client on one name");
-  const std::vector<Measured> measured = compare_all(stretched(plan), "shared16");
+  Contest contest(stretched(plan), "shared16");
+  const std::vector<Measured> measured = contest.compare();
   report.sides(measured, "hold");
+  contest.fill("16 on one name/s", measured, median_rate(measured), &report);
+  contest.count_commands("commands/hold of 16", measured, &report);
   show_bindings(measured, rate_ratio, "rate", report);
   judge_libraries(measured, true, &report);
 }
 
 void run_peers_handoff(const Plan& plan, Report& report) {
   report.begin("peers_handoff", "two processes of a side take turns with holds of 1 ms");
-  const std::vector<Measured> measured = compare_all(stretched(plan), "handoff");
+  Contest contest(stretched(plan), "handoff");
+  const std::vector<Measured> measured = contest.compare();
   report.sides(measured, "hold");
+  contest.fill("handoff us", measured, median_latency(measured), &report);
+  contest.count_commands("commands/handoff", measured, &report);
   show_bindings(measured, latency_ratio, "p50", report);
   judge_libraries(measured, false, &report);
 }
@@ -131,15 +156,35 @@ void run_peers_waiters10000(const Plan& plan, Report& report) {
   Plan once = plan;
   once.rounds = 1;
   once.slice_s = limit_s;
-  const std::vector<Measured> measured = compare_all(once, "waiters10000");
-  std::vector<Row> rows{{"side", "had it", "the last after s", "client CPU s", "server CPU s"}};
+  Contest contest(once, "waiters10000");
+  contest.count_threads();
+  const std::vector<Measured> measured = contest.compare();
+  std::vector<Row> rows{
+      {"side", "had it", "the last after s", "OS threads", "client CPU s", "server CPU s"}};
   for (const Measured& side : measured) {
     rows.push_back({side.name, std::to_string(side.count),
                     number(percentile(side.latencies_us, 1) / 1e6, 2),
+                    std::to_string(contest.most_threads(side.name)),
                     number(static_cast<double>(side.client_cpu_ns) / 1e9, 2),
                     number(static_cast<double>(side.server_cpu_ns) / 1e9, 2)});
   }
   report.table(rows);
+  contest.fill(
+      "10 000 wait s", measured,
+      [limit_s](const Measured& side) {
+        const double last_s = percentile(side.latencies_us, 1) / 1e6;
+        return side.count == kWaiters
+                   ? std::pair(last_s, number(last_s, 2))
+                   : std::pair(limit_s, std::to_string(side.count) + " in " + number(limit_s, 0));
+      },
+      &report);
+  contest.fill(
+      "OS threads", measured,
+      [&contest](const Measured& side) {
+        const int most = contest.most_threads(side.name);
+        return std::pair(static_cast<double>(most), std::to_string(most));
+      },
+      &report);
   judge_libraries(measured, true, &report);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "blocks.h"
@@ -20,13 +21,14 @@ using belay::bench::Server;
 
 constexpr const char* kUsage =
     "usage: belay_bench [--quick] [--rounds N] [--slice-ms N] [--server PROGRAM] [--side NAME] "
-    "[--peer NAME=COMMAND]... [block...]\n"
+    "[--peer NAME=COMMAND]... [--table FILE] [block...]\n"
     "blocks: pair threads64 flight64 names16 handoff commands local16 reentry kinds readers16 "
     "server tls scale "
     "peers_pair peers_names16 peers_shared16 peers_handoff peers_waiters10000 "
     "(default: all but scale, which takes minutes, and peers_; with --peer only those)\n"
     "--side runs one side only, for profilers\n"
-    "--peer adds a program to the blocks of peers\n";
+    "--peer adds a program to the blocks of peers\n"
+    "--table writes the table of these blocks to a file, for plot.py\n";
 
 struct Block {
   const char* name;
@@ -61,6 +63,7 @@ struct Arguments {
   std::string server = "redis-server";
   std::string side;
   std::vector<belay::bench::Program> peers;
+  std::string table;
   std::vector<std::string> blocks;
 };
 
@@ -116,6 +119,8 @@ Arguments parse(int argc, char** argv) {
       arguments.side = value();
     } else if (option == "--peer") {
       arguments.peers.push_back(program(value()));
+    } else if (option == "--table") {
+      arguments.table = value();
     } else if (option == "--help") {
       std::fputs(kUsage, stdout);
       std::exit(0);
@@ -157,6 +162,14 @@ int main(int argc, char** argv) {
     if (wanted(arguments, block.name)) {
       block.run(plan, report);
     }
+  }
+  report.show_overview();
+  if (!arguments.table.empty() &&
+      !report.overview().write(arguments.table,
+                               std::string("Belay ") + belay_version() + ", " + server.version() +
+                                   ", " + std::to_string(std::thread::hardware_concurrency()) +
+                                   " cores")) {
+    give_up("the table could not be written to '" + arguments.table + "'");
   }
   report.summary();
   std::printf("holds lost, as the machine stood still: %lld\n",

@@ -98,6 +98,18 @@ void Report::add(const std::string& what, const std::string& aim, bool known, do
                              : "NOT MET"});
 }
 
+void Report::show_overview() const {
+  if (overview_.empty()) {
+    return;
+  }
+  std::printf("\nall sides: medians, and in brackets what they are times those of c (load %s)\n",
+              load().c_str());
+  table(overview_.rows());
+  for (const std::string& note : overview_.notes()) {
+    line(note);
+  }
+}
+
 void Report::summary() const {
   std::printf("\nsummary (load %s)\n", load().c_str());
   std::vector<Row> rows{{"block", "figure", "measured", "aim", ""}};

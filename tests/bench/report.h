@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "measure.h"
+#include "overview.h"
 
 namespace belay::bench {
 
@@ -29,6 +30,10 @@ class Report {
   void at_least(const std::string& what, const std::string& aim, double limit, bool known,
                 double value, int digits);
 
+  Overview& overview() { return overview_; }
+
+  // The table of all sides, if a block has filled it.
+  void show_overview() const;
   void summary() const;
 
  private:
@@ -37,6 +42,7 @@ class Report {
 
   std::string block_;
   std::vector<Row> aims_;
+  Overview overview_;
 };
 
 }  // namespace belay::bench

@@ -1,10 +1,14 @@
 #include "server.h"
 
+#include <hiredis/hiredis.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
 namespace belay::bench {
 
@@ -14,6 +18,26 @@ std::int64_t field_of(const std::string& line, const std::string& name) {
   const std::size_t at = line.find(name + "=");
   return at == std::string::npos ? 0
                                  : std::strtoll(line.c_str() + at + name.size() + 1, nullptr, 10);
+}
+
+constexpr const char* kEndOfCount = "belay_bench:end-of-count";
+
+// Reads what MONITOR tells, until it tells of the end.
+std::int64_t read_commands(redisContext* monitor) {
+  std::int64_t count = 0;
+  void* reply = nullptr;
+  while (redisGetReply(monitor, &reply) == REDIS_OK) {
+    const auto* told = static_cast<redisReply*>(reply);
+    const std::string_view line(told->str, told->len);
+    const bool end = line.find(kEndOfCount) != std::string_view::npos;
+    // "1700000000.123456 [0 127.0.0.1:1234] "set" ...", or "[0 lua]" if a script calls it.
+    count += end || line.find(" lua] ") < line.find('"') ? 0 : 1;
+    freeReplyObject(reply);
+    if (end) {
+      return count;
+    }
+  }
+  give_up("MONITOR ended early");
 }
 
 }  // namespace
@@ -90,6 +114,18 @@ std::map<std::string, CommandStat> Server::command_stats() {
     }
   }
   return stats;
+}
+
+std::int64_t Server::count_commands(const std::function<void()>& work) {
+  const std::unique_ptr<redisContext, decltype(&redisFree)> monitor(
+      redisConnect("127.0.0.1", port()), redisFree);
+  freeReplyObject(redisCommand(monitor.get(), "MONITOR"));
+  std::int64_t count = 0;
+  std::thread reader([&] { count = read_commands(monitor.get()); });
+  work();
+  tell({"ECHO", kEndOfCount});
+  reader.join();
+  return count;
 }
 
 std::int64_t Server::cpu_ns() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -35,6 +36,9 @@ class Server {
 
   // INFO commandstats: by command name in small letters, commands inside scripts included.
   std::map<std::string, CommandStat> command_stats();
+
+  // Counts the commands of clients while `work` lasts: a script is one, whatever it calls.
+  std::int64_t count_commands(const std::function<void()>& work);
 
   // CPU time of the server's main thread so far.
   std::int64_t cpu_ns() const;
