@@ -16,6 +16,14 @@ local function connect(options)
   return assert(belay.connect("redis://127.0.0.1:" .. port, options))
 end
 
+-- Says if the hold was lost: a machine that stands still for as long as a grant lasts loses one.
+local function release(hold)
+  local released, why = hold:release()
+  if not released then
+    io.stderr:write(tostring(why), "\n")
+  end
+end
+
 -- Runs coroutines until all have ended.
 local function together(steps)
   local queue = cqueues.new()
@@ -35,7 +43,7 @@ local function alone(locks)
     local before = began
     while before - began < seconds do
       local hold = assert(locks():acquire())
-      assert(hold:release())
+      release(hold)
       local after = now()
       took[#took + 1] = after - before
       before = after
@@ -106,7 +114,7 @@ local function handoff(first)
       to_other:write "h"
       cqueues.sleep(HELD)
       times[#times + 1] = now()
-      assert(hold:release())
+      release(hold)
     end
     local began = now()
     if first then
@@ -141,14 +149,14 @@ function workloads.waiters10000()
     local steps = { function()
       cqueues.sleep(GATHER)
       began = now()
-      assert(first:release())
+      release(first)
     end }
     for i = 1, WAITERS do
       steps[i + 1] = function()
         local hold = lock:acquire({ wait = GATHER + seconds })
         if hold then
           took[#took + 1] = now() - began
-          assert(hold:release())
+          release(hold)
         end
       end
     end

@@ -192,5 +192,9 @@ int main(int argc, char** argv) {
   for (std::string line; std::getline(std::cin, line);) {
     tell(work(std::strtod(line.c_str(), nullptr) / 1e3));
   }
+  if (Target::lost() > 0) {
+    std::fprintf(stderr, "c: holds lost, as the machine stood still: %lld\n",
+                 static_cast<long long>(Target::lost()));
+  }
   return 0;
 }
