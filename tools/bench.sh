@@ -6,7 +6,7 @@
 # tools/bench.sh instructions                    what the metrics cost of a pair, counted by callgrind
 # tools/bench.sh bindings [options] [block...]   Go, Java and Lua beside C and the libraries in Go and Java: a pair, a handoff, 16 threads on
 #                                                one name; then Java's calls by JMH, and nginx. Needs what the bindings' tests need
-# tools/bench.sh --peers [options] [block...]    all sides, also redis-py, in one table
+# tools/bench.sh --peers [--svg FILE] [options] [block...]   all sides, also redis-py, in one table; --svg draws it
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,11 +20,21 @@ if [[ $what != bindings && $what != --peers ]]; then
   exec build/release/tests/bench/belay_bench "$@"
 fi
 shift
-arguments=("$@")
+arguments=()
+svg=
+while (($# > 0)); do
+  if [[ $1 == --svg ]]; then
+    svg=${2:?usage: --svg FILE}
+    shift
+  else
+    arguments+=("$1")
+  fi
+  shift
+done
 sides=(go java lua luajit redisson redsync redislock rueidislock)
 if [[ $what == --peers ]]; then
   sides+=(redis-py)
-elif [[ " $* " != *" peers_"* ]]; then
+elif [[ " ${arguments[*]-} " != *" peers_"* ]]; then
   arguments+=(peers_pair peers_shared16 peers_handoff)
 fi
 
@@ -42,10 +52,13 @@ peers=(--peer c=build/release/tests/bench/belay_bench_c)
 for side in "${sides[@]}"; do
   peers+=(--peer "$side=$programs/$side")
 done
-build/release/tests/bench/belay_bench "${peers[@]}" "${arguments[@]}"
+build/release/tests/bench/belay_bench "${peers[@]}" --table build/bench.table "${arguments[@]}"
+if [[ -n $svg ]]; then
+  tests/bench/plot.py build/bench.table "$svg"
+fi
 if [[ $what == bindings ]]; then
   quick=()
-  [[ " $* " != *" --quick "* ]] || quick=(-f 1 -wi 1 -i 2)
+  [[ " ${arguments[*]-} " != *" --quick "* ]] || quick=(-f 1 -wi 1 -i 2)
   bindings/java/jmh.sh build/prefix "${quick[@]}"
   bindings/bench/nginx.sh build/prefix
 fi
