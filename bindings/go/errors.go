@@ -60,7 +60,12 @@ func inGo(message string) string {
 	name := underline.ReplaceAllStringFunc(part[1], func(s string) string { return strings.ToUpper(s[1:]) })
 	value, allowed := part[3], part[4]
 	if part[2] != "" {
-		duration := func(ms string) string { d, _ := time.ParseDuration(ms + "ms"); return d.String() }
+		duration := func(ms string) string {
+			if d, err := time.ParseDuration(ms + "ms"); err == nil {
+				return d.String()
+			}
+			return ms + "ms" // more than a Duration has
+		}
 		value, allowed = number.ReplaceAllStringFunc(value, duration), number.ReplaceAllStringFunc(allowed, duration)
 	}
 	return name + " was " + value + ": " + allowed + " is allowed"

@@ -114,6 +114,10 @@ func (h *Hold) end(f func() error) error {
 // local calls what needs no server.
 func (h *Hold) local(f func(handle uintptr, hold int64) int) error {
 	_, err := h.client.local(func(handle uintptr) int64 { return -int64(f(handle, h.id)) })
+	var lost *Error
+	if errors.As(err, &lost) && lost.Status == ErrLost {
+		lost.Message = "hold of '" + h.name + "' was lost"
+	}
 	return err
 }
 

@@ -160,21 +160,22 @@ func TestMessagesNameValueRangeAndUnitAsGoDoes(t *testing.T) {
 	}
 	hold := mustLock(t, client.Mutex(lock+"held", Lease(time.Minute)))
 	for want, call := range map[string]func() error{
-		"lease was 1ms: 100ms..24h0m0s is allowed":            with(Lease(30)),
-		"lease was 5ms: 100ms..24h0m0s is allowed":            func() error { return hold.Extend(within(t, patience), 5*time.Millisecond) },
-		"maxHold was -1s: 100ms..720h0m0s is allowed":         with(MaxHold(-time.Second)),
-		"lockDelay was 2m0s: 0s..1m0s is allowed":             with(LockDelay(2 * time.Minute)),
-		"wait was -5s: 0s or more is allowed":                 with(Wait(-5 * time.Second)),
-		"wait was -1ns: 0s or more is allowed":                with(Wait(-1)),
-		"ttl was 4ms: 100ms..720h0m0s is allowed":             func() error { _, err := client.Latch(lock).Set(within(t, patience), 1, 4*time.Millisecond); return err },
-		"count was 0: 1..1000000000 is allowed":               func() error { _, err := client.Latch(lock).Set(within(t, patience), 0, 0); return err },
-		"watchdogLease was 1ms: 100ms..24h0m0s is allowed":    opening(WithWatchdogLease(1)),
-		"requestTimeout was 1ms: 10ms..1h0m0s is allowed":     opening(WithRequestTimeout(1)),
-		"maxHold was 1ms: 0s, 100ms..720h0m0s is allowed":     opening(WithMaxHold(1)),
-		"maxPending was 0: 1..10000000 is allowed":            opening(WithMaxPending(0)),
-		"watchdog_lease_ms was 1: 100..86400000 is allowed":   opening(With("watchdog_lease_ms", "1")),
-		"watchdog_lease_ms was 'x': 100..86400000 is allowed": opening(With("watchdog_lease_ms", "x")),
-		"option a contains NUL":                               opening(With("a", "\x00")),
+		"lease was 1ms: 100ms..24h0m0s is allowed":             with(Lease(30)),
+		"lease was 5ms: 100ms..24h0m0s is allowed":             func() error { return hold.Extend(within(t, patience), 5*time.Millisecond) },
+		"maxHold was -1s: 100ms..720h0m0s is allowed":          with(MaxHold(-time.Second)),
+		"lockDelay was 2m0s: 0s..1m0s is allowed":              with(LockDelay(2 * time.Minute)),
+		"wait was -5s: 0s or more is allowed":                  with(Wait(-5 * time.Second)),
+		"wait was -1ns: 0s or more is allowed":                 with(Wait(-1)),
+		"lease was 9223372036855ms: 100ms..24h0m0s is allowed": with(Lease(math.MaxInt64)),
+		"ttl was 4ms: 100ms..720h0m0s is allowed":              func() error { _, err := client.Latch(lock).Set(within(t, patience), 1, 4*time.Millisecond); return err },
+		"count was 0: 1..1000000000 is allowed":                func() error { _, err := client.Latch(lock).Set(within(t, patience), 0, 0); return err },
+		"watchdogLease was 1ms: 100ms..24h0m0s is allowed":     opening(WithWatchdogLease(1)),
+		"requestTimeout was 1ms: 10ms..1h0m0s is allowed":      opening(WithRequestTimeout(1)),
+		"maxHold was 1ms: 0s, 100ms..720h0m0s is allowed":      opening(WithMaxHold(1)),
+		"maxPending was 0: 1..10000000 is allowed":             opening(WithMaxPending(0)),
+		"watchdog_lease_ms was 1: 100..86400000 is allowed":    opening(With("watchdog_lease_ms", "1")),
+		"watchdog_lease_ms was 'x': 100..86400000 is allowed":  opening(With("watchdog_lease_ms", "x")),
+		"option a contains NUL":                                opening(With("a", "\x00")),
 	} {
 		err := call()
 		wantError(t, err, ErrInvalidArgument)

@@ -128,6 +128,7 @@ func TestCallsThatWereNotSentEndWithTheirContext(t *testing.T) {
 		"Set":         func(ctx context.Context) error { _, err := client.Latch("l").Set(ctx, 1, 0); return err },
 		"CountDown":   func(ctx context.Context) error { _, err := client.Latch("l").CountDown(ctx, 1); return err },
 		"Extend":      func(ctx context.Context) error { return hold.Extend(ctx, time.Hour) },
+		"Downgrade":   hold.Downgrade,
 		"Extend two":  func(ctx context.Context) error { return several.Extend(ctx, time.Hour) },
 	} {
 		ended := make(chan error)

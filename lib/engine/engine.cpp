@@ -197,7 +197,7 @@ Status Engine::cancel(std::int64_t tag, Micros now) {
     parts.push_back(tag);
   }
   const bool comes_too_late = std::any_of(parts.begin(), parts.end(), [this](std::int64_t part) {
-    return ledger_.pending(part)->may_have_effect();
+    return !operations_.take_back(*ledger_.pending(part));
   });
   for (std::size_t i = 0; i < parts.size() && !comes_too_late; ++i) {
     Pending& part = *ledger_.pending(parts[i]);

@@ -53,6 +53,17 @@ Status Operations::downgrade(std::int64_t tag, Hold& hold, const std::string& gr
   return {};
 }
 
+bool Operations::take_back(Pending& pending) {
+  Hold* const hold = ledger_.hold(pending.hold);
+  if (pending.kind == PendingKind::kDowngrade && hold != nullptr && hold->claim != nullptr &&
+      hold->claim->held.shares_sent == 0) {
+    hold->group.clear();
+    hold->claim->held.share_with.clear();
+    pending.unanswered = 0;
+  }
+  return !pending.may_have_effect();
+}
+
 void Operations::query(std::int64_t tag, std::unique_ptr<Query> query, Micros now) {
   Pending& pending = ledger_.add_pending(tag, PendingKind::kQuery, now);
   pending.query = std::move(query);

@@ -40,6 +40,8 @@ class Operations {
   // Refused unless the hold is the only one of its claim, and exclusive.
   Status downgrade(std::int64_t tag, Hold& hold, const std::string& group, Micros now);
   void query(std::int64_t tag, std::unique_ptr<Query> query, Micros now);
+  // Whether nothing was sent for it that may change something; then nothing will be.
+  bool take_back(Pending& pending);
 
   // Sends it, unless it is out, or has to wait.
   void send(Pending& pending, Micros now);

@@ -251,11 +251,27 @@ TEST_F(ACancel, OfAnExtensionOfSeveralNamesThatWasSentComesTooLate) {
   EXPECT_TRUE(last().status.ok());
 }
 
-// It rides on renewals.
-TEST_F(ACancel, OfADowngradeComesTooLate) {
+TEST_F(ACancel, OfADowngradeThatWasNotSentTakesItBack) {
   const std::int64_t hold = hold_one();
   cut();
-  ASSERT_TRUE(engine_.downgrade(2, hold, "r", now_).ok());
+  ASSERT_TRUE(engine_.downgrade(2, hold, "readers", now_).ok());
+  cancel(2);
+  expect_known(2);
+  link_.sent.clear();
+  reconnect();
+  for (const std::string& command : link_.sent) {
+    EXPECT_EQ(command.find("readers"), std::string::npos);
+  }
+  renewed();
+  ASSERT_TRUE(engine_.downgrade(3, hold, "readers", now_).ok());  // it still is exclusive
+}
+
+// It rides on renewals.
+TEST_F(ACancel, OfADowngradeThatWasSentComesTooLate) {
+  ASSERT_TRUE(engine_.downgrade(2, hold_one(), "readers", now_).ok());
+  cancel(2);
+  EXPECT_TRUE(events_.events.empty());
+  cut();
   cancel(2);
   EXPECT_TRUE(events_.events.empty());
 }
