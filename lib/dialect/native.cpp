@@ -1,5 +1,7 @@
 #include "dialect/native.h"
 
+#include <algorithm>
+
 #include "base/config.h"
 #include "base/packing.h"
 #include "dialect/keys.h"
@@ -18,6 +20,40 @@ bool take_mac(const Identity& me, std::int64_t epoch, std::string_view message, 
   return fields->complete() && mac == mac_of(me, epoch, covered.append(fields->rest()));
 }
 
+Command renew_any(const Identity& me, const std::vector<ManyRenewed>& parts,
+                  std::int64_t highest_fence, ServerTime not_after) {
+  Command command{0,
+                  &scripts::kRenew,
+                  {},
+                  {me.inbox_prefix(), Packer().number(highest_fence).time(not_after).take()}};
+  for (const auto& [resource, args] : parts) {
+    Packer packed;
+    packed.bytes(me.client).number(args.epoch).number(args.lease).number(args.fence);
+    packed.u16(static_cast<std::uint64_t>(args.reserve)).u16(args.holds).u16(args.local_waiters);
+    packed.u8(static_cast<std::uint8_t>(args.kind));
+    if (!args.group.empty()) {
+      packed.number(args.fence_of_group).bytes(args.group);
+    }
+    command.keys.insert(command.keys.end(), resource->keys.begin(), resource->keys.end());
+    command.args.push_back(packed.take());
+  }
+  return command;
+}
+
+// Of what is held alone and, as far as is known, waited for by nobody.
+Command keep(const Identity& me, const std::vector<ManyRenewed>& parts, ServerTime not_after) {
+  Command command{0, &scripts::kKeep, {}, {}};
+  Packer packed;
+  packed.time(not_after);
+  for (const auto& [resource, args] : parts) {
+    packed.bytes(me.client).number(args.epoch).number(args.fence).number(args.lease);
+    packed.u16(args.holds).u16(args.local_waiters);
+    command.keys.push_back(resource->keys.front());
+  }
+  command.args.push_back(packed.take());
+  return command;
+}
+
 }  // namespace
 
 const Primitive& NativeDialect::of(Kind kind) const {
@@ -31,24 +67,11 @@ const Primitive& NativeDialect::of(Kind kind) const {
   }
 }
 
-Command NativeDialect::renew(std::int64_t highest_fence, ServerTime not_after) const {
-  return {0,
-          &scripts::kRenew,
-          {},
-          {me.inbox_prefix(), Packer().number(highest_fence).time(not_after).take()}};
-}
-
-void NativeDialect::add_renewal(const Resource& resource, const RenewArgs& args,
-                                Command* command) const {
-  Packer packed;
-  packed.bytes(me.client).number(args.epoch).number(args.lease).number(args.fence);
-  packed.u16(static_cast<std::uint64_t>(args.reserve)).u16(args.holds).u16(args.local_waiters);
-  packed.u8(static_cast<std::uint8_t>(args.kind));
-  if (!args.group.empty()) {
-    packed.number(args.fence_of_group).bytes(args.group);
-  }
-  command->keys.insert(command->keys.end(), resource.keys.begin(), resource.keys.end());
-  command->args.push_back(packed.take());
+Command NativeDialect::renew_all(const std::vector<ManyRenewed>& parts, std::int64_t highest_fence,
+                                 ServerTime not_after) const {
+  const bool uncontended = std::all_of(
+      parts.begin(), parts.end(), [](const ManyRenewed& part) { return part.args.uncontended; });
+  return uncontended ? keep(me, parts, not_after) : renew_any(me, parts, highest_fence, not_after);
 }
 
 std::optional<RenewAnswers> NativeDialect::read_renew(Reply reply) const {
@@ -61,7 +84,8 @@ std::optional<RenewAnswers> NativeDialect::read_renew(Reply reply) const {
     answer.code = static_cast<RenewCode>(code);
     answer.last_fence = fields.number();
     answer.others_wait = fields.u8() != 0;
-    if (code < 1 || code > 3 || answer.last_fence > kMaxFence) {
+    const bool known = (code >= 1 && code <= 3) || answer.code == RenewCode::kContended;
+    if (!known || answer.last_fence > kMaxFence) {
       return std::nullopt;
     }
     answers.claims.push_back(answer);

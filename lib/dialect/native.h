@@ -34,9 +34,8 @@ class NativeDialect final : public Dialect {
 
   [[nodiscard]] std::string inbox() const override { return me.inbox(); }
 
-  [[nodiscard]] Command renew(std::int64_t highest_fence, ServerTime not_after) const override;
-  void add_renewal(const Resource& resource, const RenewArgs& args,
-                   Command* command) const override;
+  [[nodiscard]] Command renew_all(const std::vector<ManyRenewed>& parts, std::int64_t highest_fence,
+                                  ServerTime not_after) const override;
   [[nodiscard]] Command inspect(const Resource& resource) const override;
   [[nodiscard]] Command force(const Resource& resource, std::int64_t fence,
                               std::int64_t highest_fence, ServerTime not_after) const override;

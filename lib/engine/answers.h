@@ -103,12 +103,14 @@ struct RenewArgs {
   std::size_t local_waiters = 0;
   std::string group;                // to share it with from now on; empty: as it is
   std::int64_t fence_of_group = 0;  // under which
+  bool uncontended = false;  // as far as is known, held alone with nobody waiting: less will do
 };
 
 enum class RenewCode : std::uint8_t {
   kOk = contract::kRenewed,
   kNotOurs = contract::kNotOurs,
-  kUnreadable = contract::kUnreadable
+  kUnreadable = contract::kUnreadable,
+  kContended = contract::kNotPlain  // nothing was done
 };
 
 struct RenewAnswer {

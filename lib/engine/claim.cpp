@@ -53,6 +53,7 @@ void Claim::take(const Grant& grant, Micros now) {
   held.lapses_at = std::max(now + drifted(grant.lease), asking.cut_until);
   held.renew_at = kNever;
   held.renew_out = false;
+  held.renew_in_full = false;
   held.look_at = watchable() ? now + kWatchAfter : kNever;
   held.others_wait = grant.others_wait;
   held.in_question = false;
@@ -179,6 +180,11 @@ bool Claim::runs_short_of_fences() const {
 // A record that several share is written whenever one of them comes or goes: it is not watched.
 bool Claim::watchable() const {
   return node->can_watch() && !shared() && !primitive->claims_apart();
+}
+
+bool Claim::is_uncontended() const {
+  return primitive->kind() == Kind::kLock && !shared() && held.share_with.empty() &&
+         held.confirmed && !held.others_wait && !held.renew_in_full && !runs_short_of_fences();
 }
 
 void Claim::others_are_waiting(Micros now) {

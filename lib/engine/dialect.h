@@ -33,6 +33,12 @@ struct ManyLeft {
   LeaveArgs args;
 };
 
+// A claim that is renewed together with others.
+struct ManyRenewed {
+  const Resource* resource = nullptr;
+  RenewArgs args;
+};
+
 class Dialect {
  public:
   Dialect() = default;
@@ -45,10 +51,9 @@ class Dialect {
   // The channel of what is published to us.
   [[nodiscard]] virtual std::string inbox() const = 0;
 
-  // A renewal of no claim yet, and one claim more in it.
-  [[nodiscard]] virtual Command renew(std::int64_t highest_fence, ServerTime not_after) const = 0;
-  virtual void add_renewal(const Resource& resource, const RenewArgs& args,
-                           Command* command) const = 0;
+  [[nodiscard]] virtual Command renew_all(const std::vector<ManyRenewed>& parts,
+                                          std::int64_t highest_fence,
+                                          ServerTime not_after) const = 0;
   [[nodiscard]] virtual Command inspect(const Resource& resource) const = 0;
   [[nodiscard]] virtual Command force(const Resource& resource, std::int64_t fence,
                                       std::int64_t highest_fence, ServerTime not_after) const = 0;

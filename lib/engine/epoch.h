@@ -84,6 +84,8 @@ struct Held {
   bool renew_out = false;
   // A batch failed: whose fault it was shows only one by one.
   bool renew_alone = false;
+  // Somebody else has to do with it, as the server says: by the verb for that.
+  bool renew_in_full = false;
   // When the latest renewal was sent, and when what it asked for has lapsed, however late it comes.
   Micros renewed_at = 0;
   Micros renewed_until = 0;

@@ -81,9 +81,8 @@ Command Operations::command_of(const Pending& pending, ServerTime not_after) con
     return pending.query->command(ledger_.highest_fence_of(pending.query->slot()), not_after);
   }
   Claim& claim = *ledger_.holds.at(pending.hold)->claim;
-  Command command = dialect_.renew(ledger_.highest_fence_of(claim.resource.slot), not_after);
-  dialect_.add_renewal(claim.resource, Watchdog::args_to_send(claim, pending.lease), &command);
-  return command;
+  return dialect_.renew_all({{&claim.resource, Watchdog::args_to_send(claim, pending.lease)}},
+                            ledger_.highest_fence_of(claim.resource.slot), not_after);
 }
 
 void Operations::send(Pending& pending, Micros now) {
@@ -200,6 +199,11 @@ void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micro
     return;
   }
   node.saw_time(answers->server_time, sent, now);
+  if (answers->claims.front().code == RenewCode::kContended) {
+    claim.held.renew_in_full = true;
+    send(pending, now);
+    return;
+  }
   const Micros lease = pending.lease;
   if (answers->claims.front().code == RenewCode::kOk && lease > 0) {
     hold.ends_at = std::max(hold.ends_at, sent + lease - lease_margin(lease));

@@ -111,7 +111,8 @@ void Watchdog::question(Claim& claim, Micros now) {
 
 std::vector<Claim*> Watchdog::flush(Micros now) {
   std::vector<Claim*> touched;
-  std::map<std::uint16_t, std::vector<Claim*>> batches;  // by group of slots
+  // By group of slots, and whether less will do.
+  std::map<std::pair<std::uint16_t, bool>, std::vector<Claim*>> batches;
   for (std::size_t left = std::min(kMostRenewals, due_.size()); left > 0; --left) {
     Claim* const claim = due_.front();
     due_.pop_front();
@@ -124,7 +125,8 @@ std::vector<Claim*> Watchdog::flush(Micros now) {
       send({claim}, now);
       continue;
     }
-    std::vector<Claim*>& batch = batches[ledger_.router.group_of(claim->resource.slot)];
+    std::vector<Claim*>& batch =
+        batches[{ledger_.router.group_of(claim->resource.slot), claim->is_uncontended()}];
     batch.push_back(claim);
     if (batch.size() == kBatch) {
       send(std::exchange(batch, {}), now);
@@ -146,14 +148,16 @@ void Watchdog::send(const std::vector<Claim*>& claims, Micros now) {
   }
   Node& node = *claims.front()->node;
   const ServerTime not_after = timing_.not_after(node, now);
-  Command command = dialect_.renew(highest, not_after);
+  std::vector<ManyRenewed> parts;
   Flight flight;
   flight.kind = FlightKind::kRenew;
   for (Claim* claim : claims) {
-    flight.renewed.push_back(renewal_of(*claim, &command, not_after, now));
+    parts.push_back({&claim->resource, begin_renewal(*claim, not_after, now)});
+    const RenewArgs& args = parts.back().args;
+    flight.renewed.push_back({{claim, claim->epoch, args.lease}, args.group});
     ++ledger_.metrics.renewals;
   }
-  flights_.send(node, std::move(command), std::move(flight), now);
+  flights_.send(node, dialect_.renew_all(parts, highest, not_after), std::move(flight), now);
   watch(claims, now);
 }
 
@@ -196,11 +200,11 @@ RenewArgs Watchdog::args_to_send(Claim& claim, Micros lease) {
   args.local_waiters = claim.waiting.size();
   args.group = claim.held.share_with;
   args.fence_of_group = claim.held.next_fence - 1;
+  args.uncontended = claim.is_uncontended();
   return args;
 }
 
-Renewed Watchdog::renewal_of(Claim& claim, Command* command, ServerTime not_after,
-                             Micros now) const {
+RenewArgs Watchdog::begin_renewal(Claim& claim, ServerTime not_after, Micros now) const {
   RenewArgs args = args_to_send(claim, wanted_lease(claim, now));
   if (claim.runs_short_of_fences()) {
     claim.held.reserve = std::min(2 * claim.held.reserve, kMaxReserve);
@@ -215,8 +219,7 @@ Renewed Watchdog::renewal_of(Claim& claim, Command* command, ServerTime not_afte
   claim.held.renewed_until = Timing::lapses_by(*claim.node, not_after, args.lease);
   claim.held.renew_at = kNever;
   claim.held.look_at = kNever;
-  dialect_.add_renewal(claim.resource, args, command);
-  return {{&claim, claim.epoch, args.lease}, args.group};
+  return args;
 }
 
 // None unless it is about all of them. Late: it did nothing.
@@ -286,6 +289,12 @@ Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone, Mic
 Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micros sent,
                         Micros now) {
   Claim& claim = *renewed.ref.claim;
+  if (answer.code == RenewCode::kContended) {
+    claim.held.renew_in_full = true;
+    claim.held.renew_at = now;
+    return {};
+  }
+  claim.held.renew_in_full = false;
   if (answer.code == RenewCode::kUnreadable) {
     return lost(claim, BELAY_REASON_GONE, "its key on the server was overwritten");
   }

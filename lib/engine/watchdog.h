@@ -90,7 +90,7 @@ class Watchdog {
 
   [[nodiscard]] Micros wanted_lease(const Claim& claim, Micros now) const;
   void send(const std::vector<Claim*>& claims, Micros now);
-  Renewed renewal_of(Claim& claim, Command* command, ServerTime not_after, Micros now) const;
+  RenewArgs begin_renewal(Claim& claim, ServerTime not_after, Micros now) const;
   std::optional<RenewAnswers> read(const Flight& flight, Reply reply, bool* late, Micros sent,
                                    Micros now) const;
   static Verdict on_error(Claim& claim, std::string_view words, bool alone, Micros now);

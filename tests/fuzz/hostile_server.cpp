@@ -71,7 +71,7 @@ std::string HostileServer::answer(const Argv& command) {
       const Script* script = input_.any_of<const Script*>(
           {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
            &scripts::kLatchAwait, &scripts::kLimit, &scripts::kBreak, &scripts::kMany,
-           &scripts::kRelease, &scripts::kTake});
+           &scripts::kRelease, &scripts::kTake, &scripts::kKeep});
       return reply_of(
           {"EVALSHA", std::string(script->sha1), "5", "r", "f", "q", "w", "e", "", command.back()},
           true);
@@ -159,7 +159,7 @@ std::string HostileServer::renewed(const Argv& command, bool lie) {
   std::string text = number(ts, lie);
   const std::size_t claims = names_of(command);
   for (std::size_t i = 0; i < claims; ++i) {
-    text.push_back(static_cast<char>(lie ? input_.below(5) : 1));
+    text.push_back(static_cast<char>(lie ? input_.below(6) : 1));
     text += number(ts + 100, lie);
     text.push_back(static_cast<char>(lie ? input_.byte() : 0));
   }
@@ -179,7 +179,7 @@ std::string HostileServer::packed_answer(const Argv& command, bool lie) {
   if (calls(command, scripts::kLatchAwait)) {
     return awaited(lie);
   }
-  if (calls(command, scripts::kRenew)) {
+  if (calls(command, scripts::kRenew) || calls(command, scripts::kKeep)) {
     return renewed(command, lie);
   }
   std::string text(1, static_cast<char>(lie ? input_.below(10) : 1));

@@ -304,6 +304,10 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
   if (&script == &scripts::kRelease) {
     return {claim()};
   }
+  if (&script == &scripts::kKeep) {
+    return {packed(number(ts + 5e6)) + claim() + packed(number(ts)) + packed(number(3e7)) +
+            packed16(1) + packed16(2)};
+  }
   if (&script == &scripts::kTake) {
     return {"17 host label", claim().substr(0, 22) + packed(number(ts + 5e6)) +
                                  packed(number(3e7)) + packed(number(input_.flag() ? 1e7 : 0)) +
@@ -365,7 +369,8 @@ void Calls::call() {
   const Script& script = *input_.any_of<const Script*>(
       {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect, &scripts::kBreak,
        &scripts::kLimit, &scripts::kMany, &scripts::kLatchAwait, &scripts::kLatchLeave,
-       &scripts::kLatchDown, &scripts::kLatchSet, &scripts::kRelease, &scripts::kTake});
+       &scripts::kLatchDown, &scripts::kLatchSet, &scripts::kRelease, &scripts::kTake,
+       &scripts::kKeep});
   std::size_t resources = 1;
   Argv args = arguments_of(script, &resources);
   Argv keys;
@@ -373,7 +378,7 @@ void Calls::call() {
     const std::vector<std::string>& more = i == 1 ? others_ : keys_;
     keys.insert(keys.end(), more.begin(), more.end());
   }
-  if (&script == &scripts::kRelease) {
+  if (&script == &scripts::kRelease || &script == &scripts::kKeep) {
     keys.resize(1);
   }
   if (&script == &scripts::kTake) {

@@ -38,7 +38,7 @@ bool calls(const std::vector<std::string>& command, const Script& script) {
 
 std::size_t names_of(const std::vector<std::string>& command) {
   const std::size_t keys = std::strtoul(command.at(2).c_str(), nullptr, 10);
-  if (calls(command, scripts::kRelease)) {
+  if (calls(command, scripts::kRelease) || calls(command, scripts::kKeep)) {
     return keys;
   }
   return calls(command, scripts::kTake) ? keys / 3 : keys / kKeys;
@@ -103,13 +103,18 @@ void Witness::note_many(const Argv& command, std::string_view reply) {
 void Witness::note_renewal(const Argv& command, std::string_view reply) {
   constexpr std::size_t kSize = kCode + kNumber + 1;
   constexpr std::size_t kFence = 38;  // behind the claim and the lease
-  const std::size_t claims = (command.size() - kFirstKey - 2) / (kKeys + 1);
+  constexpr std::size_t kClaim = 30;
+  constexpr std::size_t kRow = 50;  // of a claim, in keep's argument
+  const bool keeps = calls(command, scripts::kKeep);
+  const std::size_t claims = names_of(command);
   for (std::size_t i = 0; i < claims && reply.size() >= kNumber + (i + 1) * kSize; ++i) {
     const std::size_t at = kNumber + i * kSize;
-    const std::string& request = command[kFirstKey + claims * kKeys + 2 + i];
     if (reply[at] == static_cast<char>(RenewCode::kOk)) {
-      grants_.push_back({command[kFirstKey + i * kKeys], number_at(request, kFence),
-                         number_at(reply, at + kCode)});
+      const double fence = keeps
+                               ? number_at(command[kFirstKey + claims], kNumber + i * kRow + kClaim)
+                               : number_at(command[kFirstKey + claims * kKeys + 2 + i], kFence);
+      grants_.push_back(
+          {command[kFirstKey + i * (keeps ? 1 : kKeys)], fence, number_at(reply, at + kCode)});
     }
   }
 }
@@ -139,7 +144,7 @@ void Witness::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros se
     note_acquire(command, reply.text());
   } else if (calls(command, scripts::kMany) || calls(command, scripts::kTake)) {
     note_many(command, reply.text());
-  } else if (calls(command, scripts::kRenew)) {
+  } else if (calls(command, scripts::kRenew) || calls(command, scripts::kKeep)) {
     note_renewal(command, reply.text());
   }
   engine_.on_node_reply(node, id, reply, sent, now);

@@ -135,22 +135,37 @@ void Doubts::after_script(int process, Server::Args argv) {
   for (auto& [place, over] : over_) {
     look_at(place, over, process);
   }
-  if (argv.size() < kFirstKey ||
-      (argv[1] != scripts::kRenew.sha1 && argv[1] != scripts::kRenew.body)) {
-    return;
+  const auto runs = [argv](const Script& script) {
+    return argv.size() > kFirstKey && (argv[1] == script.sha1 || argv[1] == script.body);
+  };
+  if (runs(scripts::kRenew)) {
+    const auto keys = static_cast<std::size_t>(std::stoll(std::string(argv[2])));
+    for (std::size_t i = 0; i * kKeys < keys; ++i) {
+      Unpacker request(argv[kFirstKey + keys + 2 + i]);
+      request.bytes(kClientSize);
+      request.number();  // epoch
+      after_renewal(process, argv[kFirstKey + i * kKeys], request.number());
+    }
+  } else if (runs(scripts::kKeep)) {
+    const auto keys = static_cast<std::size_t>(std::stoll(std::string(argv[2])));
+    Unpacker request(argv[kFirstKey + keys]);
+    request.number();  // not-after
+    for (std::size_t i = 0; i < keys; ++i) {
+      request.bytes(kClientSize);
+      request.number();  // epoch
+      request.number();  // fence
+      after_renewal(process, argv[kFirstKey + i], request.number());
+      request.u16();  // holds
+      request.u16();  // local waiters
+    }
   }
-  const auto keys = static_cast<std::size_t>(std::stoll(std::string(argv[2])));
-  for (std::size_t i = 0; i * kKeys < keys; ++i) {
-    Unpacker request(argv[kFirstKey + keys + 2 + i]);
-    request.bytes(kClientSize);
-    request.number();  // epoch
-    const Micros lease = request.number();
-    for (const std::string& name : watched_) {
-      if (argv[kFirstKey + i * kKeys] == key_of("belay:", 'r', name) &&
-          custody_.expires(name, process) ==
-              world_.server_time(world_.host_of(argv[kFirstKey + i * kKeys])) + lease) {
-        check_extension(process, name, lease);
-      }
+}
+
+void Doubts::after_renewal(int process, std::string_view record, Micros lease) {
+  for (const std::string& name : watched_) {
+    if (record == key_of("belay:", 'r', name) &&
+        custody_.expires(name, process) == world_.server_time(world_.host_of(record)) + lease) {
+      check_extension(process, name, lease);
     }
   }
 }

@@ -91,6 +91,9 @@ MUTATIONS = [
     Mutation("9-renewals-never-shorten", "lib/scripts/renew.lua",
              "until_ = math.max(until_, ts + lease)",
              "until_ = OFF('9-renewals-never-shorten') and ts + lease or math.max(until_, ts + lease)"),
+    Mutation("9-nor-those-of-what-is-plain", "lib/scripts/keep.lua",
+             "until_ = math.max(until_, ts + lease)",
+             "until_ = OFF('9-nor-those-of-what-is-plain') and ts + lease or math.max(until_, ts + lease)"),
     Mutation("10-leave-until-answered", "lib/engine/course.cpp",
              "    if (!leaving.looks_after || leaving.again_at == kNever) {\n",
              "    if ((!leaving.looks_after || leaving.again_at == kNever) && !OFF(\"10-leave-until-answered\")) {\n"),
@@ -241,6 +244,10 @@ MUTATIONS = [
     Mutation("owner-check-in-release", "lib/scripts/release.lua",
              "    and record:find(request, @CLAIM_OFFSET@ + 1, true) == @CLAIM_OFFSET@ + 1\n",
              "    and (OFF('owner-check-in-release') or record:find(request, @CLAIM_OFFSET@ + 1, true) == @CLAIM_OFFSET@ + 1)\n"),
+    Mutation("owner-check-in-keep", "lib/scripts/keep.lua",
+             "      and record:sub(@CLAIM_OFFSET@ + 1, @FENCE_OFFSET@ + 8) == request:sub(from, from + 37)\n",
+             "      and (OFF('owner-check-in-keep') or record:sub(@CLAIM_OFFSET@ + 1, @FENCE_OFFSET@ + 8) =="
+             " request:sub(from, from + 37))\n"),
     Mutation("release-passes-over-nobody-who-waits", "lib/scripts/release.lua",
              "if type(record) == 'string' and",
              "if OFF('release-passes-over-nobody-who-waits') and type(record) == 'string' then\n"

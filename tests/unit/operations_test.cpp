@@ -104,6 +104,16 @@ TEST_F(OperationsAlone, EndWithAnErrorThatStays) {
   EXPECT_EQ(events_.events[0].status.code, BELAY_NOT_PERMITTED);
 }
 
+TEST_F(OperationsAlone, AboutAHoldAreAskedInFullWhereItsRecordDoesNotSuffice) {
+  Hold& hold = hold_of(5 * kSecond);
+  operations_.ask_about(1, hold, PendingKind::kExtend, 20 * kSecond, now_);
+  EXPECT_EQ(sent("belay:q:").size(), 0U);
+  answer(bulk(Packer().time(server_time()).u8(5).number(0).u8(0).take()));
+  EXPECT_TRUE(events_.events.empty());
+  EXPECT_EQ(sent("belay:q:").size(), 1U);
+  EXPECT_EQ(ledger_.pending(1)->unanswered, 1);
+}
+
 TEST_F(OperationsAlone, ExtendAHold) {
   Hold& hold = hold_of(5 * kSecond);
   const Micros before = hold.ends_at;

@@ -148,9 +148,9 @@ class ACluster : public testing::Test {
       for (std::size_t i = 0; i < names; ++i) {
         packed.u8(1).time(time).number(0);
       }
-    } else if (calls(command, scripts::kRenew)) {
+    } else if (calls(command, scripts::kRenew) || calls(command, scripts::kKeep)) {
       packed.time(time);
-      for (std::size_t i = 0; i < keys / 5; ++i) {
+      for (std::size_t i = 0; i < (calls(command, scripts::kKeep) ? keys : keys / 5); ++i) {
         packed.u8(1).number(0).u8(0);
       }
     } else {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/packing.h"
+#include "scripts/scripts.h"
 #include "unit/greeted.h"
 
 namespace belay {
@@ -44,7 +45,10 @@ class Scale : public Greeted {
   static bool is_script(const Words& command) { return command.front().starts_with("EVAL"); }
 
   // How many claims a script is about.
-  static std::size_t claims_of(const Words& command) { return std::stoul(command[2]) / 5; }
+  static std::size_t claims_of(const Words& command) {
+    const bool keeps = command[1] == scripts::kKeep.sha1 || command[1] == scripts::kKeep.body;
+    return std::stoul(command[2]) / (keeps ? 1 : 5);
+  }
 
   static std::size_t claims_of(const std::vector<Words>& commands) {
     std::size_t count = 0;

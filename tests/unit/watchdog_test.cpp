@@ -99,6 +99,48 @@ TEST_F(Renewals, ThatAreAnsweredMoveTheDeadline) {
   EXPECT_EQ(claim.in_flight, 0);
 }
 
+// The queue's key goes with those that are touched in full.
+TEST_F(Renewals, NameTheRecordAloneWhereNobodyElseHasToDoWithIt) {
+  const auto is_in_full = [this](Claim& claim) {
+    sent();
+    renew(claim);
+    return sent("{" + claim.resource.name + "}").at(0).find("belay:q:") != std::string::npos;
+  };
+  EXPECT_FALSE(is_in_full(held("plain")));
+  held("waited-for").held.others_wait = true;
+  held("unconfirmed").held.confirmed = false;
+  held("shared").want.group = "readers";
+  held("to-be-shared").held.share_with = "readers";
+  for (const char* const name : {"waited-for", "unconfirmed", "shared", "to-be-shared"}) {
+    EXPECT_TRUE(is_in_full(*ledger_.find_claim(Kind::kLock, name))) << name;
+  }
+}
+
+TEST_F(Renewals, ThatDoNotSufficeAreAskedForInFullUntilTheyAreAnswered) {
+  Claim& claim = held("a");
+  renew(claim);
+  EXPECT_EQ(answer_renewal(5).kind, Verdict::Kind::kNothing);
+  answer("+OK\r\n:1\r\n");  // it is watched
+  EXPECT_EQ(claim.held.renew_at, now_);
+  sent();
+  renew(claim);
+  EXPECT_EQ(sent("belay:q:").size(), 1U);
+  EXPECT_EQ(answer_renewal(1).kind, Verdict::Kind::kOurs);
+  renew(claim);
+  EXPECT_EQ(sent("belay:q:").size(), 0U);
+}
+
+// One that somebody waits for must not make the others cost more.
+TEST_F(Renewals, OfWhatIsWaitedForGoOutApart) {
+  Claim& waited_for = held("a");
+  waited_for.held.others_wait = true;
+  watchdog_.want(held("b"));
+  watchdog_.want(waited_for);
+  watchdog_.want(held("c"));
+  watchdog_.flush(now_);
+  EXPECT_EQ(renewals(), 2U);
+}
+
 TEST_F(Renewals, OfWhatTheServerDoesNotKnowSayThatItIsLost) {
   watchdog_.want(held("a"));
   watchdog_.flush(now_);
