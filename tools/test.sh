@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs the tests, on a bare machine too: tools/test.sh [--all | --list | SUITE...]. Without arguments it runs the gate, which every change passes;
-# --all runs every suite, --list says what each shows. A suite that fails does not stop the others. Each prints how many tests passed and failed, and
-# its seconds; the last line is `N passed, N failed`. The logs are in build/suites.
+# Runs the tests, on a bare machine too: tools/test.sh [--list | [--all] [SUITE...]]. Without arguments it runs the gate, which every change passes;
+# --all runs every suite, and runs them in full: without it conformance plays a third of its pairs. --list says what each suite shows. A suite that
+# fails does not stop the others. Each prints how many tests passed and failed, and its seconds; the last line is `N passed, N failed`. The logs are
+# in build/suites.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -89,7 +90,8 @@ start() { # SUITE; prints its log
   case $1 in
     lint | tidy) one_test tools/lint.sh "$1" ;;
     # What users of the bindings have: a library that is installed, and nothing of the build.
-    go | java | conformance) "bindings/$1/test.sh" build/prefix ;;
+    go | java) "bindings/$1/test.sh" build/prefix ;;
+    conformance) bindings/conformance/test.sh build/prefix "${whole[@]}" ;;
     lua) bindings/lua/test.sh build/prefix lua5.4 luajit ;;
     luas) bindings/lua/test.sh build/prefix lua5.3 lua5.1 ;;
     leaks) one_test run_leaks ;;
@@ -165,16 +167,23 @@ build() {
     { [[ " ${suites[*]} " != *\ @(go|java|lua|luas|leaks|conformance)\ * ]] || cmake --install build/release --prefix build/prefix >build/suites/prefix.log; }
 }
 
-groups=("$@")
-case ${1:-} in
-  '') groups=("${gate[@]}") ;;
-  --all) groups=("${gate[@]}" "${others[@]}") ;;
-  --list)
-    printf '%s\n' "${gate[@]}" "${others[@]}" | tr ' ' '\n' | while read -r suite; do
-      printf '%-12s %-5s %s\n' "$suite" "$([[ " ${gate[*]} " == *" $suite "* ]] && echo gate)" "${shows[$suite]}"
-    done
-    exit ;;
-esac
+groups=()
+whole=() # what a suite that has a short and a long form gets
+for argument in "$@"; do
+  case $argument in
+    --all) whole=(--all) ;;
+    --list)
+      printf '%s\n' "${gate[@]}" "${others[@]}" | tr ' ' '\n' | while read -r suite; do
+        printf '%-12s %-5s %s\n' "$suite" "$([[ " ${gate[*]} " == *" $suite "* ]] && echo gate)" "${shows[$suite]}"
+      done
+      exit ;;
+    *) groups+=("$argument") ;;
+  esac
+done
+if ((${#groups[@]} == 0)); then
+  groups=("${gate[@]}")
+  if ((${#whole[@]} > 0)); then groups+=("${others[@]}"); fi
+fi
 mapfile -t suites < <(printf '%s\n' "${groups[@]}" | tr ' ' '\n')
 for suite in "${suites[@]}"; do
   if [[ -z ${shows[$suite]:-} ]]; then

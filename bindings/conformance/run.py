@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Plays `scenarios` with agents on real servers. Usage: run.py [--server PROGRAM]... [--only TEXT]... BUILD AGENT...
+"""Plays `scenarios` with agents on real servers. Usage: run.py [--all] [--server PROGRAM]... [--only TEXT]... BUILD AGENT...
 
-An agent is an executable BUILD/AGENT (README.md). Each scenario runs with every agent as `a`; `b` is another one in turn, or
-each one if the scenario is marked [pairs]. Prints failures, then `N passed, N failed`."""
+An agent is an executable BUILD/AGENT (README.md). Each scenario runs with every agent as `a`; `b` is another one in turn. If the
+scenario is marked [pairs], a third of all pairs play it on each server, or with --all every pair. Prints failures, then
+`N passed, N failed`."""
 import argparse
 import asyncio
 import os
+import random
 import re
 import signal
 import socket
@@ -28,7 +30,7 @@ NUMBERS = {"fence", "in_doubt", "remaining", "count", "generation", "permits", "
 
 # What an agent may say that it cannot do. The command has one exit code for all that a server refuses, and one for wrong usage.
 LACKS = {"c": set(), "command": set((
-    "nul owner lease nowait abandon hold extend verify downgrade cancel fork ping id metrics log close fenced_write generation "
+    "nul owner lease nowait abandon hold extend verify downgrade cancel fork ping id metrics log fenced_write generation "
     "in_doubt reason AT_RISK RECOVERED UNKNOWN_HOLD CLOSED UNSUPPORTED_URL WOULD_DEADLOCK TOO_MANY_PENDING password max_hold "
     "max_pending log_events change list.total set_limit.limit set_limit.available IN_USE.count acquire.permits TIMEOUT.remaining permits=0 shared").split())}
 LANGUAGE_LACKS = {"fork", "nowait"}
@@ -81,7 +83,7 @@ class Scenario:
     def __init__(self, title):
         self.name, marks = re.fullmatch(r"(.*?)((?: \[[^]]*\])*)", title).groups()
         marks = re.findall(r"\[([^]]*)\]", marks)
-        self.pairs = "pairs" in marks
+        self.pairs, self.slow = "pairs" in marks, "slow" in marks
         self.only, self.excluded = (next((mark.split()[1:] for mark in marks if mark.startswith(word)), []) for word in ("only ", "not "))
         self.steps = []
 
@@ -305,6 +307,7 @@ class Agent:
         self.kind, self.cannot = kind, cannot
         self.process, self.opened, self.tasks = None, False, {}
         self.silent = False  # it owes a reply
+        self.warm = False
         self.errors = tempfile.TemporaryFile()
 
     async def start(self, build):
@@ -367,7 +370,7 @@ class Pool:
             if agent.silent:
                 await agent.kill()
             elif agent.opened:
-                await agent.ask("close", LIMIT) if "close" not in agent.cannot else await agent.end()
+                await agent.ask("close")
             agent.opened = False
             agent.tasks.clear()
         except Failure:
@@ -396,6 +399,7 @@ class Play:
             self.proxy = await Proxy(self.server).start()
             self.variables["proxy"] = f"redis://127.0.0.1:{self.proxy.port}"
         try:
+            await self.prepare()
             for step in self.scenario.steps:
                 await self.step(step)
         finally:
@@ -403,6 +407,24 @@ class Play:
             await asyncio.gather(*(self.pool.give(agent) for agent in self.agents.values()))
             if self.proxy:
                 self.proxy.close()
+
+    async def prepare(self):
+        """Starts the agents and opens their clients before the first step: no lease ends meanwhile."""
+        first = {}
+        for step in self.scenario.steps:
+            first.setdefault(step.actor, step.words[0])
+        ready = await asyncio.gather(*(self.agent(role, first[role] == "open") for role in ("a", "b") if role in first),
+                                     return_exceptions=True)  # an agent that still owes a reply must not go back to the pool
+        for failure in (each for each in ready if isinstance(each, BaseException)):
+            raise failure
+
+    async def warm_up(self, agent, role):
+        """Has a new agent load what it needs for most requests. Its lock is its own: nobody hands it over."""
+        for request in (f"open url={self.variables['url']}", f"acquire h1 lock {role.encode().hex()} wait=5000", "release h1", "close"):
+            reply = await agent.ask(request, LIMIT)
+            if reply.status != "OK":
+                raise Failure(f"{request}: {reply}")
+        agent.warm = True
 
     def wake(self):
         """Ends whatever keeps somebody from answering."""
@@ -522,6 +544,8 @@ class Play:
             self.agents[role] = await self.pool.take(self.kinds[role])
             self.variables["pid_" + role] = str(self.agents[role].process.pid)
         agent = self.agents[role]
+        if not agent.warm:
+            await self.warm_up(agent, role)
         if not opens and not agent.opened:
             reply = await agent.ask(f"open url={self.variables['url']} {CLIENT_OPTIONS}")
             if reply.status != "OK":
@@ -616,40 +640,54 @@ async def learn(pool, names, results):
 
 async def end_agents(pool, results):
     for name, agents in pool.free.items():
-        for agent in agents:
-            failure = None
-            try:
-                await agent.end()
-            except Failure as fault:
-                failure = fault
-            if failure or agent is agents[-1]:
-                results.note(f"{name} ends with its stdin", failure, 0)
+        ends = await asyncio.gather(*(agent.end() for agent in agents), return_exceptions=True)
+        for failure in [end for end in ends if end] or [None]:
+            results.note(f"{name} ends with its stdin", failure, 0)
 
 
-def choose(cannot, only):
-    runs = []
+def third(runs, agents, turn):
+    """The third of the pairs that meet in this turn: i and j meet if i + j + turn is a multiple of 3. So in each turn every agent is `a`
+    and is `b`, and in three turns every pair meets once. It takes three agents for that: of fewer all meet."""
+    places = {name: place for place, name in enumerate(agents)}
+    return [run for run in runs if (places[run[1]] + places[run[2]] + turn) % 3 == 0] if len(places) >= 3 else runs
+
+
+def choose(cannot, options, turn):
+    """The runs on a server. Its first [pairs] scenario has this turn, each further one the next."""
+    chosen = []
     for scenario in read_scenarios(os.path.join(HERE, "scenarios")):
-        pairs = list(scenario.runs(cannot))
-        if all(text in scenario.name for text in only):
-            runs += [(scenario, a, b) for a, b in pairs]
-    return runs
+        runs = [(scenario, a, b) for a, b in scenario.runs(cannot)]
+        if scenario.pairs and not options.all:
+            runs = third(runs, list(cannot), turn)
+        turn += scenario.pairs
+        if not options.only or any(text in scenario.name for text in options.only):
+            chosen += runs
+    return chosen
+
+
+def mixed(runs):
+    """The runs in an order that is always the same: those that wait beside those that compute, and none that is slow at the end. Workers
+    take the last one first."""
+    chance = random.Random(0)
+    return sorted(runs, key=lambda run: chance.random() * (0.7 if run[0].slow else 1), reverse=True)
 
 
 async def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--all", action="store_true", help="every pair of agents, not a third of them")
     parser.add_argument("--server", action="append")
     parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--workers", type=int, default=4, help="of each server")
+    parser.add_argument("--workers", type=int, default=8, help="of each server")
     parser.add_argument("--times", action="store_true")
     parser.add_argument("build")
     parser.add_argument("agents", nargs="+")
     options = parser.parse_args()
     results, pool = Results(), Pool(options.build)
     cannot = await learn(pool, options.agents, results)
-    chosen = choose(cannot, options.only)
-    workers, standstill = [], Standstill()
-    for program in options.server or ["redis-server", "valkey-server"]:
-        runs = list(reversed(chosen))
+    chosen, workers, standstill = 0, [], Standstill()
+    for number, program in enumerate(options.server or ["redis-server", "valkey-server"]):
+        runs = mixed(choose(cannot, options, number))
+        chosen += len(runs)
         workers += [serve(program, runs, pool, results, standstill) for _ in range(options.workers)]
     await asyncio.gather(*workers)
     standstill.task.cancel()

@@ -10,7 +10,7 @@ import time
 
 BELAY = os.environ.get("BELAY_BIN", "belay")
 # What no option or output of the command says. The command ends with one code, 69, for all that a server refuses.
-CANNOT = ("nul,owner,lease,nowait,abandon,hold,extend,verify,downgrade,cancel,fork,ping,id,metrics,log,change,close,fenced_write,"
+CANNOT = ("nul,owner,lease,nowait,abandon,hold,extend,verify,downgrade,cancel,fork,ping,id,metrics,log,change,fenced_write,"
           "generation,in_doubt,reason,AT_RISK,RECOVERED,UNKNOWN_HOLD,CLOSED,UNSUPPORTED_URL,WOULD_DEADLOCK,TOO_MANY_PENDING,"
           "password,max_hold,max_pending,log_events,list.total,set_limit.limit,set_limit.available,IN_USE.count,"
           "acquire.permits,TIMEOUT.remaining,permits=0,shared")
@@ -212,14 +212,19 @@ class Agent:
             return self.holds[words[0]].release()
         if verb == "news":
             return "OK" + self.holds[words[0]].news(int(options["limit"]) / SECONDS)
+        if verb == "close":
+            return self.close()
         return self.begin([verb, *rest]).reply()
 
-    def end(self):
+    def close(self):
         """Ends every hold and every wait."""
-        for call in [*self.holds.values(), *self.tasks.values()]:
-            if call.process.returncode is None:
-                call.process.terminate()
-                call.process.communicate()
+        calls = [call for call in [*self.holds.values(), *self.tasks.values()] if call.process.poll() is None]
+        for call in calls:
+            call.process.terminate()
+        for call in calls:
+            call.process.communicate()
+        self.holds, self.tasks = {}, {}
+        return "OK"
 
 
 def main():
@@ -230,7 +235,7 @@ def main():
         except Exception as error:  # the runner shows it
             reply = f"BAD message={repr(error).encode().hex()}"
         print(reply, flush=True)
-    agent.end()
+    agent.close()
 
 
 main()
