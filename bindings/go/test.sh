@@ -71,6 +71,7 @@ check "staticcheck of the generated package, whose variables SWIG declares first
 check "a build without the library names it" names_the_library
 check "a build without cgo says so" says_that_it_is_cgo
 check "the example of README" ../../tests/docs/quickstart_test.sh go "$prefix" .
+check "the programs of docs/languages.md" ../../tests/docs/languages_test.sh go "$prefix"
 check "go vet and staticcheck of the example for Prometheus" sh -c 'cd examples/prometheus && go vet ./... && staticcheck-pinned ./...'
 tests . -tags belay_static -count=1 # with no library in the loader's way
 LD_LIBRARY_PATH=$(dirname "$pkgconfig")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

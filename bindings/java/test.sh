@@ -23,6 +23,7 @@ if ! tests/docs/quickstart_test.sh java "$prefix" build/java/maven; then
   echo "the example of README fails"
   status=1
 fi
+tests/docs/languages_test.sh java "$prefix" build/java/maven || status=1
 python3 - build/java/maven/surefire-reports <<'COUNT' || status=1
 import pathlib, sys
 from xml.etree import ElementTree

@@ -64,6 +64,7 @@ for lua in "${versions[@]}"; do
 done
 if [ "${versions[0]}" = lua5.4 ]; then # which can close a variable
   check "the example of README" ../../tests/docs/quickstart_test.sh lua "$prefix" "$work/lua5.4"
+  check "the programs of docs/languages.md" ../../tests/docs/languages_test.sh lua "$prefix" "$work/lua5.4"
 fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the programs of examples/, which the C code of README and docs/c-api.md must repeat, and README's lines for the shell, against a private
-# server.
+# Runs the programs of examples/, which the C code of README and docs/c-api.md must repeat, README's lines for the shell, and the programs of
+# docs/languages.md for the shell and in C, against private servers.
 # Usage: readme_test.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source=$1
@@ -96,5 +96,10 @@ while read -r line; do
     echo ended"
 done <lines
 expect "README's lines for the shell" '^1[01]$' grep -c . lines
+
+# The tests of the bindings run the programs in their languages.
+for language in sh c; do
+  expect "docs/languages.md in $language" '^5 passed, 0 failed$' "$source/tests/docs/languages_test.sh" "$language" "$build"
+done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
