@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # Groups run one after the other, the suites of a group side by side: those of the gate that share a group wait more than they compute.
 gate=(unit script sim abi lint 'integration cli' 'hostile sql docs' go java lua conformance)
-others=(valkey tls oldest newest host lifetime luas leaks chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
+others=(valkey tls oldest newest host lifetime luas leaks binding-mutants chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
 declare -A shows=(
   [unit]='single parts, in fake time and over a fake link'
   [script]='every verb, reply and message, on four servers'
@@ -31,6 +31,7 @@ declare -A shows=(
   [host]='programs that are careless with descriptors, forks, stacks and clocks'
   [lifetime]='no leak of descriptors, threads or memory'
   [luas]='the Lua binding, on Lua 5.3 and 5.1'
+  [binding-mutants]='the scenarios notice each line of a binding that is broken'
   [leaks]='200 000 cycles of Go, Java and Lua leave nothing'
   [chaos]='histories of real processes under real faults'
   [mutants]='the simulation notices each rule that is switched off'
@@ -95,6 +96,7 @@ start() { # SUITE; prints its log
     lua) bindings/lua/test.sh build/prefix lua5.4 luajit ;;
     luas) bindings/lua/test.sh build/prefix lua5.3 lua5.1 ;;
     leaks) one_test run_leaks ;;
+    binding-mutants) bindings/conformance/mutants.py build/prefix build/binding-mutants ;;
     asan | tsan) run_sanitized "$1" ;;
     fuzz) one_test tools/fuzz.sh 20 ;;
     valgrind) one_test run_valgrind ;;
@@ -144,7 +146,7 @@ report() { # SUITE
     cat "build/suites/$1.log"
     failed_suites+=("$1")
   fi
-  printf '%-12s %s passed, %s failed (%d s)\n' "$1" "$good" "$bad" "$seconds"
+  printf '%-15s %s passed, %s failed (%d s)\n' "$1" "$good" "$bad" "$seconds"
 }
 
 # The lines that say what failed, with what stands just before or below them: what is kept of a long output is its end.
@@ -164,7 +166,7 @@ build() {
   if ((${#needed[@]} == 0)); then return; fi
   if [[ " ${needed[*]} " == *' all '* ]]; then needed=(all); fi
   tools/build.sh release "${needed[@]}" &&
-    { [[ " ${suites[*]} " != *\ @(go|java|lua|luas|leaks|conformance)\ * ]] || cmake --install build/release --prefix build/prefix >build/suites/prefix.log; }
+    { [[ " ${suites[*]} " != *\ @(go|java|lua|luas|leaks|conformance|binding-mutants)\ * ]] || cmake --install build/release --prefix build/prefix >build/suites/prefix.log; }
 }
 
 groups=()
@@ -174,7 +176,7 @@ for argument in "$@"; do
     --all) whole=(--all) ;;
     --list)
       printf '%s\n' "${gate[@]}" "${others[@]}" | tr ' ' '\n' | while read -r suite; do
-        printf '%-12s %-5s %s\n' "$suite" "$([[ " ${gate[*]} " == *" $suite "* ]] && echo gate)" "${shows[$suite]}"
+        printf '%-15s %-5s %s\n' "$suite" "$([[ " ${gate[*]} " == *" $suite "* ]] && echo gate)" "${shows[$suite]}"
       done
       exit ;;
     *) groups+=("$argument") ;;

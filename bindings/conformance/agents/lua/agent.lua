@@ -126,7 +126,8 @@ local function acquire(words, options)
     lock = client:semaphore(names[1], given)
   else
     given.shared = kind == "read" or nil
-    lock = client:lock(names, given)
+    local is_plain = #names == 1 and next(given) == nil
+    lock = client:lock(is_plain and names[1] or names, not is_plain and given or nil)
   end
   return result(function(hold)
     holds[label] = { hold = hold, news = news }
