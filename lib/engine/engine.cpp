@@ -504,11 +504,13 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
 void Engine::on_node_up(Node& node, Micros now) {
   ++ledger_.metrics.connections;
   advance(now);
-  if (node.is_another()) {
-    for (const auto& [name, claim] : ledger_.claims) {
-      if (claim->node == &node) {
-        claim->on_another_server();
-      }
+  for (const auto& [name, claim] : ledger_.claims) {
+    if (claim->node == &node && node.is_another()) {
+      claim->on_another_server();
+    }
+    if (claim->node == &node && node.clock().known(now)) {
+      claim->asking.doubted_at =
+          std::max(claim->asking.doubted_at, node.clock().latest_at(now, now));
     }
   }
   want_checks(node);

@@ -224,7 +224,7 @@ static void test_drain(Server* server) {
   free_clients(clients, 2);
 }
 
-// Each with a fence and an end of its own, whoever its owner is; more than one renewal carries.
+// Each with a fence and an end of its own; more than one renewal carries.
 static void test_many_of_one_client(Server* server) {
   enum { kMany = 150, kLease = 900 };
 
@@ -233,12 +233,12 @@ static void test_many_of_one_client(Server* server) {
   int64_t fence = 0;
   for (int i = 0; i < kMany; ++i) {
     holds[i] =
-        GRANTED(ACQUIRE(client, 0, PERMITS(.permits = 1, .limit = kMany, .owner = 5, .notify = 1)));
+        GRANTED(ACQUIRE(client, 0, PERMITS(.permits = 1, .limit = kMany, .notify = 1)));
     CHECK(belay_hold_fence(client, holds[i], 0) > fence);
     fence = belay_hold_fence(client, holds[i], 0);
   }
   CHECK_INT(kMany, holders_of(client, "s"));
-  REFUSED(BELAY_BUSY, ACQUIRE(client, 0, PERMITS(.permits = 1, .limit = kMany, .owner = 5)));
+  REFUSED(BELAY_BUSY, ACQUIRE(client, 0, PERMITS(.permits = 1, .limit = kMany)));
   server_tell(server, "CONFIG", "RESETSTAT", NULL);
   STAYS(scaled(kLease) * 3, belay_hold_state(client, holds[kMany - 1]) != BELAY_HOLD_LOST);
   const int64_t scripts = server_scripts_run(server);

@@ -243,6 +243,23 @@ TEST_F(Holds, AFreedClientReleasesNothingThatWasAbandonedOnce) {
   EXPECT_EQ(events_.events.back().kind, BELAY_EVENT_END);
 }
 
+// It was missed, and may have been broken since. Somebody sends it again.
+TEST_F(Holds, AGrantByAMessageOfBeforeTheConnectionIsNotBelieved) {
+  acquire(1, 0);
+  queue();
+  cut();
+  now_ += kSecond;
+  greet("6");
+  answer(":1\r\n");  // the older connection was killed
+  scripts();
+  grant_by_message(300 * kMillisecond);
+  EXPECT_TRUE(events_.events.empty());
+  now_ += kMillisecond;
+  answer(pushed(me_,
+                GrantMessage{1, kServerTime + kMillisecond, 50, 300 * kMillisecond}.payload(me_)));
+  EXPECT_EQ(events_.events.size(), 1U);
+}
+
 // The server has answered: it is no longer the request timeout that counts.
 TEST_F(Holds, AWaitBehindALocalOwnerWhoWasBeingGrantedEndsInTime) {
   acquire(1, 0);
