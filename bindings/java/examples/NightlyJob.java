@@ -1,6 +1,7 @@
 import invalid.belay.Belay;
 import invalid.belay.BusyException;
 import invalid.belay.LockLostException;
+import invalid.belay.State;
 import invalid.belay.UnavailableException;
 import java.time.Duration;
 
@@ -9,8 +10,9 @@ class NightlyJob {
   public static void main(String[] arguments) throws InterruptedException {
     try (Belay belay = Belay.connect()) {
       belay.lock("nightly-report").withMaxHold(Duration.ofHours(2)).run(Duration.ZERO, hold -> { // zero: one try
-        hold.onLost(Thread.currentThread()::interrupt);
-        System.out.println("reporting");
+        for (int page = 1; page <= 2 && hold.state() != State.LOST; ++page) { // a local read
+          System.out.println("reporting page " + page);
+        }
       });
     } catch (BusyException e) {
       System.out.println("another host is at it");

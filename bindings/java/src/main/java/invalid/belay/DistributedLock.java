@@ -245,7 +245,8 @@ public final class DistributedLock implements Lock {
    * @param body what to run
    * @throws E if the body does
    * @throws LockLostException if the lock was lost meanwhile: others may have worked at the same time
-   * @throws InterruptedException if the thread is interrupted while it waits for the lock: the body has not run
+   * @throws InterruptedException if the thread is interrupted while it waits for the lock, and the body has not run; or if the body throws
+   *     it: a loss is suppressed under it then
    */
   public <E extends Exception> void run(Body<? extends E> body) throws E, InterruptedException {
     try (Hold hold = acquire()) {
@@ -263,7 +264,8 @@ public final class DistributedLock implements Lock {
    * @throws LockTimeoutException if the wait has ended: the body has not run
    * @throws BusyException if a try found the lock held: the body has not run
    * @throws LockLostException if the lock was lost meanwhile: others may have worked at the same time
-   * @throws InterruptedException if the thread is interrupted while it waits for the lock: the body has not run
+   * @throws InterruptedException if the thread is interrupted while it waits for the lock, and the body has not run; or if the body throws
+   *     it: a loss is suppressed under it then
    */
   public <E extends Exception> void run(Duration wait, Body<? extends E> body) throws E, InterruptedException {
     try (Hold hold = acquire(wait)) {
@@ -280,7 +282,8 @@ public final class DistributedLock implements Lock {
    * @return what the body returns
    * @throws E if the body does
    * @throws LockLostException if the lock was lost meanwhile: others may have worked at the same time
-   * @throws InterruptedException if the thread is interrupted while it waits for the lock: the body has not run
+   * @throws InterruptedException if the thread is interrupted while it waits for the lock, and the body has not run; or if the body throws
+   *     it: a loss is suppressed under it then
    */
   public <T, E extends Exception> T call(Task<? extends T, ? extends E> body) throws E, InterruptedException {
     try (Hold hold = acquire()) {
@@ -300,7 +303,8 @@ public final class DistributedLock implements Lock {
    * @throws LockTimeoutException if the wait has ended: the body has not run
    * @throws BusyException if a try found the lock held: the body has not run
    * @throws LockLostException if the lock was lost meanwhile: others may have worked at the same time
-   * @throws InterruptedException if the thread is interrupted while it waits for the lock: the body has not run
+   * @throws InterruptedException if the thread is interrupted while it waits for the lock, and the body has not run; or if the body throws
+   *     it: a loss is suppressed under it then
    */
   public <T, E extends Exception> T call(Duration wait, Task<? extends T, ? extends E> body) throws E, InterruptedException {
     try (Hold hold = acquire(wait)) {

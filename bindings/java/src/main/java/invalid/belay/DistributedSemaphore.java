@@ -284,7 +284,7 @@ public final class DistributedSemaphore {
   /** With 0, which acquires all that are free, nobody would know how many to release. */
   private static int positive(int permits) {
     if (permits < 1) {
-      throw new IllegalArgumentException("permits was " + permits + ": acquire at least 1, or drainPermits()");
+      throw Request.invalid("permits was " + permits + ": acquire at least 1, or drainPermits()");
     }
     return permits;
   }

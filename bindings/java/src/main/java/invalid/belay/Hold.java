@@ -67,6 +67,9 @@ public final class Hold implements AutoCloseable {
    * @param index of the name, in the order in which they were given; 0 is the first
    */
   public long fence(int index) {
+    if (index < 0 || index >= fences.length) {
+      throw Request.invalid("index was " + index + ": 0.." + (fences.length - 1) + " is allowed");
+    }
     return fences[index];
   }
 

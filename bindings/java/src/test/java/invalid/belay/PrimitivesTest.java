@@ -35,7 +35,7 @@ final class PrimitivesTest extends ServerTest {
     assertTrue(e.getMessage().contains("together"), e.getMessage());
     semaphore.release(2);
     assertThrows(NotHeldException.class, semaphore::release);
-    assertThrows(IllegalArgumentException.class, () -> semaphore.tryAcquire(0));
+    assertThrows(InvalidArgumentException.class, () -> semaphore.tryAcquire(0));
   }
 
   @Test
@@ -54,7 +54,7 @@ final class PrimitivesTest extends ServerTest {
     assertFalse(waiter.isDone());
     held.release();
     join(waiter);
-    assertThrows(IllegalArgumentException.class, () -> belay.semaphore("gpu", 3).acquireUninterruptibly(0));
+    assertThrows(InvalidArgumentException.class, () -> belay.semaphore("gpu", 3).acquireUninterruptibly(0));
   }
 
   @Test
