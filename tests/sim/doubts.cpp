@@ -79,7 +79,7 @@ void Doubts::on_end(const Process& process, const Event& event,
       granted_at_[place] = world_.now();
     } else if (event.in_doubt > 0 && alone(place) && watched_.contains(name) &&
                (left == left_at_.end() || left->second < granted_at_[place])) {
-      over_[place] = {process.true_time_of(event.status.in_doubt_until), stands(place)};
+      over_[place] = {process.true_time_of(event.status.in_doubt_until), expires(place)};
     } else if (!event.status.ok()) {
       leaves_something(process);
     }
@@ -116,12 +116,14 @@ void Doubts::check_length(const Process& process, const Event& event, Micros lea
   }
 }
 
-// A process has run something. A waiter that gave up while the server was out of reach is like one
-// that has stopped: until it is left, another's release may hand it the name for a grant lease.
-void Doubts::look_at(const Place& place, Over& over, int ran) {
-  const bool stood = std::exchange(over.stands, stands(place));
-  over.handed = over.stands && (over.handed || (!stood && ran != place.first));
-  if (over.stands && !over.handed && world_.now() > over.at + kRounding) {
+// A process has run something; `asked`: the one of that place has asked for names. A waiter that
+// gave up while the server was out of reach is like one that has stopped: until it is left, a
+// release may hand it the name for a grant lease, also one of its own that goes before.
+void Doubts::look_at(const Place& place, Over& over, bool asked) {
+  const Micros now = world_.server_time(world_.host_of(key_of("belay:", 'r', place.second)));
+  const bool stood = std::exchange(over.expires, expires(place)) >= now;
+  over.handed = over.expires > 0 && (over.handed || (!stood && !asked));
+  if (over.expires > 0 && !over.handed && world_.now() > over.at + kRounding) {
     world_.violation(
         "doubt: '" + place.second + "' stands for process " + std::to_string(place.first) + ", " +
         std::to_string((world_.now() - over.at) / kMillisecond) + " ms after the end of its doubt");
@@ -132,12 +134,13 @@ void Doubts::after_script(int process, Server::Args argv) {
   if (!applies_) {
     return;
   }
-  for (auto& [place, over] : over_) {
-    look_at(place, over, process);
-  }
   const auto runs = [argv](const Script& script) {
     return argv.size() > kFirstKey && (argv[1] == script.sha1 || argv[1] == script.body);
   };
+  const bool asks = runs(scripts::kAcquire) || runs(scripts::kMany) || runs(scripts::kTake);
+  for (auto& [place, over] : over_) {
+    look_at(place, over, asks && process == place.first);
+  }
   if (runs(scripts::kRenew)) {
     const auto keys = static_cast<std::size_t>(std::stoll(std::string(argv[2])));
     for (std::size_t i = 0; i * kKeys < keys; ++i) {

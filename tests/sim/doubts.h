@@ -62,8 +62,8 @@ class Doubts {
   // Of a doubt.
   struct Over {
     Micros at;            // nothing stands after that; true time
-    bool stands;          // something does
-    bool handed = false;  // by another process, to a place in the queue that nobody has left yet
+    Micros expires;       // what stands, by the server's clock; 0: nothing
+    bool handed = false;  // by no ask of its own, to a place in the queue that it has not left yet
   };
 
   void on_end(const Process& process, const Event& event, const std::vector<std::string>& names);
@@ -74,9 +74,9 @@ class Doubts {
   void check_extension(int process, const std::string& name, Micros lease);
   bool alone(const Place& place) const;
 
-  bool stands(const Place& place) const { return custody_.expires(place.second, place.first) > 0; }
+  Micros expires(const Place& place) const { return custody_.expires(place.second, place.first); }
 
-  void look_at(const Place& place, Over& over, int ran);
+  void look_at(const Place& place, Over& over, bool asked);
 
   World& world_;
   const Custody& custody_;
