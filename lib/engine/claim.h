@@ -81,7 +81,7 @@ struct Claim {
   [[nodiscard]] bool waits_for_others() const;
   [[nodiscard]] bool runs_short_of_fences() const;
   [[nodiscard]] bool watchable() const;
-  // Whether it is held alone, and as far as is known, nobody else has to do with it.
+  // Whether it is held alone, and as far as is known, nobody waits for it or looks after it.
   [[nodiscard]] bool is_uncontended() const;
   void others_are_waiting(Micros now);
   [[nodiscard]] std::vector<Pending*> concerned(std::int64_t answered) const;

@@ -37,7 +37,7 @@ class Keep : public JointTest {
     return run(scripts::kKeep, keys, {request});
   }
 
-  // A code for each claim, of what is kept with the end of its range: "ok", "-".
+  // A code for each claim, of what is kept with the end of its range: "ok", "waited for", "-".
   Names keep(const std::vector<Row>& rows) {
     const Reply reply = run_keep(rows, packed(rows));
     Names codes;
@@ -46,9 +46,10 @@ class Keep : public JointTest {
     for (const Row& row : rows) {
       const std::uint8_t code = in.u8();
       const std::int64_t last = in.number();
-      EXPECT_EQ(in.u8(), 0);
+      const std::uint8_t waits = in.u8();
       EXPECT_EQ(last, code == 1 ? row.fence + kFenceRange : 0);
-      codes.emplace_back(code == 1 ? "ok" : code == 5 ? "-" : "?");
+      EXPECT_TRUE(code == 1 || (code == 5 && waits == 0)) << reply.canonical();
+      codes.emplace_back(code == 5 ? "-" : waits == 1 ? "waited for" : "ok");
     }
     EXPECT_TRUE(in.complete() && in.rest().empty()) << reply.canonical();
     return codes;
@@ -118,6 +119,20 @@ TEST_P(Keep, OnlyLooksWithoutALease) {
   EXPECT_EQ(contents(), before);
 }
 
+// Else the holder would need another round trip just when somebody comes.
+TEST_P(Keep, SaysThatSomebodyWaits) {
+  listen({"B"});
+  const Row row = taken("a");
+  acquire("B");
+  told();
+  const std::int64_t before = now();
+  EXPECT_EQ(keep({row}), Names{"waited for"});
+  EXPECT_GE(record()->expires, before + 2 * kLease);
+  EXPECT_EQ(record()->waits, 1);
+  EXPECT_EQ(queue(), Names{"B"});
+  EXPECT_TRUE(told().empty());
+}
+
 TEST_P(Keep, LeavesAloneWhatIsNotOurs) {
   expect_not_plain([this] { command({"DEL", record_key()}); });
   expect_not_plain([this] { lapse(); });
@@ -136,8 +151,7 @@ TEST_P(Keep, LeavesAloneWhatIsNotOurs) {
 }
 
 TEST_P(Keep, LeavesAloneWhatIsNotSimple) {
-  expect_not_plain([this] { acquire("B"); });  // somebody waits
-  expect_not_plain([this] {                    // who handed it on looks after it
+  expect_not_plain([this] {  // who handed it on looks after it
     constexpr std::size_t kFromOffset = 69;
     command({"SETRANGE", record_key(), std::to_string(kFromOffset), claim("B", 5)});
   });
