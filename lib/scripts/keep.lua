@@ -1,10 +1,10 @@
--- Keep: renews and verifies locks that are held alone and whose handoff nobody looks after; any other is for renew.lua. Extends only
--- what is ours, never shortens, never re-creates. Safe to repeat. It touches the records alone, so that it runs on one of the two
--- nodes while a slot of a cluster moves. Waiters are not told: they look when the lease would have ended.
+-- Keep: renews and verifies locks that are held alone and whose handoff nobody looks after; any other is for renew.lua.
+-- Extends only what is ours, never shortens, never re-creates. Safe to repeat. It touches the records alone, so that it runs on
+-- one of the two nodes while a slot of a cluster moves. Waiters are not told: they look when the lease would have ended.
 --
 -- KEYS  record of each claim in turn, all in one slot where the server is a cluster
--- ARGV  1 packed: not-after us (do nothing beyond that time); then for each claim in turn, at most 256: claim (30 bytes), fence of
---         the grant, lease us (0 = only look), holds, local waiters
+-- ARGV  1 packed: not-after us (do nothing beyond that time); then for each claim in turn, at most 256: claim (30 bytes), fence
+--         of the grant, lease us (0 = only look), holds, local waiters
 -- Reply, packed, as renew.lua's: server time, then for each claim in turn: code, end of the fence range, somebody waits (0, 1)
 --   1 ok   5 not plain (nothing was done for this one)
 -- or for all at once: 4 late, server time

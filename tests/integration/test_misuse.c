@@ -582,7 +582,8 @@ static void test_bad_numbers(Server* server) {
   check_call(bad, belay_acquire(client, request, -1, 0, &why), &why, "owner was -1");
   check_call(bad, belay_acquire(client, request, kBeyondIds, 0, &why), &why, "9007199254740992");
   belay_request_free(request);
-  belay_request* permit = REQUEST(.primitive = BELAY_SEMAPHORE, .name = "s", .permits = 1, .limit = 1);
+  belay_request* permit =
+      REQUEST(.primitive = BELAY_SEMAPHORE, .name = "s", .permits = 1, .limit = 1);
   check_call(bad, belay_acquire(client, permit, 7, 0, &why), &why, "owner was 7");
   TOLD(client, bad, "owner was 7", belay_submit_acquire(client, 1, permit, 7, 0));
   belay_request_free(permit);

@@ -232,8 +232,7 @@ static void test_many_of_one_client(Server* server) {
   int64_t holds[kMany];
   int64_t fence = 0;
   for (int i = 0; i < kMany; ++i) {
-    holds[i] =
-        GRANTED(ACQUIRE(client, 0, PERMITS(.permits = 1, .limit = kMany, .notify = 1)));
+    holds[i] = GRANTED(ACQUIRE(client, 0, PERMITS(.permits = 1, .limit = kMany, .notify = 1)));
     CHECK(belay_hold_fence(client, holds[i], 0) > fence);
     fence = belay_hold_fence(client, holds[i], 0);
   }
