@@ -44,6 +44,7 @@ Status Operations::downgrade(std::int64_t tag, Hold& hold, const std::string& gr
   } else {
     hold.asked.push_back(tag);
     pending.unanswered = 1;
+    pending.begins_sharing = hold.group.empty();
     hold.group = group;
     claim->held.share_with = group;
     claim->held.stays_alone = false;
@@ -54,8 +55,9 @@ Status Operations::downgrade(std::int64_t tag, Hold& hold, const std::string& gr
 }
 
 bool Operations::take_back(Pending& pending) {
-  Hold* const hold = ledger_.hold(pending.hold);
-  if (pending.kind == PendingKind::kDowngrade && hold != nullptr && hold->claim != nullptr &&
+  // Not where it asks for what its hold has anyway, or where another downgrade waits for the same.
+  Hold* const hold = pending.begins_sharing ? ledger_.hold(pending.hold) : nullptr;
+  if (hold != nullptr && hold->claim != nullptr && hold->asked.size() == 1 &&
       hold->claim->held.shares_sent == 0) {
     hold->group.clear();
     hold->claim->held.share_with.clear();

@@ -67,6 +67,7 @@ struct Pending {
   // What is about several names leads a part for each; parts have tags of their own, below zero.
   std::int64_t bundle = 0;          // of the lead and of its parts
   PendingRef lead;                  // of a part
+  bool begins_sharing = false;      // of a downgrade: its hold was exclusive until then
   std::vector<std::int64_t> parts;  // of a lead other than an acquire's: that have not completed
 
   [[nodiscard]] PendingRef ref() const { return {tag, order}; }

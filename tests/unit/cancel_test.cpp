@@ -266,6 +266,24 @@ TEST_F(ACancel, OfADowngradeThatWasNotSentTakesItBack) {
   ASSERT_TRUE(engine_.downgrade(3, hold, "readers", now_).ok());  // it still is exclusive
 }
 
+// The second waits for what the first has begun, and nobody takes a reader's share.
+TEST_F(ACancel, OfADowngradeThatIsNotTheOnlyOneTakesNothingBack) {
+  const std::int64_t hold = hold_one();
+  cut();
+  ASSERT_TRUE(engine_.downgrade(2, hold, "readers", now_).ok());
+  ASSERT_TRUE(engine_.downgrade(3, hold, "readers", now_).ok());
+  cancel(3);
+  cancel(2);
+  EXPECT_TRUE(events_.events.empty());
+  link_.sent.clear();
+  reconnect();
+  bool shares = false;
+  for (const std::string& command : link_.sent) {
+    shares = shares || command.find("readers") != std::string::npos;
+  }
+  EXPECT_TRUE(shares);
+}
+
 // It rides on renewals.
 TEST_F(ACancel, OfADowngradeThatWasSentComesTooLate) {
   ASSERT_TRUE(engine_.downgrade(2, hold_one(), "readers", now_).ok());
