@@ -1,6 +1,7 @@
 #include "peer.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ namespace {
 constexpr int kFromOther = 3;
 constexpr int kToOther = 4;
 constexpr int kBeyondThose = 10;
+constexpr int kSilentMs = 180'000;  // three times the longest slice
 
 void inherit(Link link) {
   // First out of the way of the numbers that they get.
@@ -130,6 +132,11 @@ Peer::~Peer() {
 }
 
 std::string Peer::read_line() {
+  pollfd said{fileno(from_), POLLIN, 0};
+  if (poll(&said, 1, kSilentMs) == 0) {
+    give_up("'" + program_.command + "' has said nothing for " + std::to_string(kSilentMs / 1000) +
+            " s: it hangs");
+  }
   char* line = nullptr;
   std::size_t size = 0;
   const ssize_t length = getline(&line, &size, from_);
