@@ -220,11 +220,22 @@ bool Checks::is_a_part(int process, const Submission& submission, std::int64_t f
   const auto may_have = [&](const Submission& one) {
     return one.may_have(fence) && one.name == submission.name && one.owner == submission.owner;
   };
-  return may_have(submission) ||
-         std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
-           return entry.first.first == process &&
-                  std::any_of(entry.second.begin(), entry.second.end(), may_have);
+  return may_have(submission) || any_pending(process, may_have);
+}
+
+// Whether what is told first may re-enter what a set of the owner has alone.
+bool Checks::re_enters_alone(int process, const Submission& submission, std::int64_t fence) const {
+  return submission.owner != 0 && any_pending(process, [&](const Submission& one) {
+           return one.may_have(fence) && one.name == submission.name &&
+                  one.owner == submission.owner && !one.want.shared();
          });
+}
+
+bool Checks::any_pending(int process, const std::function<bool(const Submission&)>& is_so) const {
+  return std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
+    return entry.first.first == process &&
+           std::any_of(entry.second.begin(), entry.second.end(), is_so);
+  });
 }
 
 // Where two tenures overlap because data were lost, the clock jumped or the lock was broken, the
@@ -293,6 +304,9 @@ void Checks::check_fence(Process& process, std::int64_t fence, const Submission&
   if (fence > highest) {
     owner_[submission.name] = {process.number(), submission.owner};
     groups.clear();
+    if (re_enters_alone(process.number(), submission, fence)) {
+      groups.insert("");
+    }
   }
   if (fence >= highest) {
     groups.insert(submission.want.group);

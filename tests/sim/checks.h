@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -117,6 +118,8 @@ class Checks {
   void check_fence(Process& process, std::int64_t fence, const Submission& submission);
   bool stands(int process, const Submission& submission, std::int64_t fence) const;
   bool is_a_part(int process, const Submission& submission, std::int64_t fence) const;
+  bool re_enters_alone(int process, const Submission& submission, std::int64_t fence) const;
+  bool any_pending(int process, const std::function<bool(const Submission&)>& is_so) const;
   bool of_old_tenure(int process, const Submission& submission, std::int64_t fence) const;
 
   struct Break {
