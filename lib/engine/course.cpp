@@ -115,6 +115,7 @@ void Course::reconcile(Claim& claim, Micros now) {
                     claim.in_flight == 0 && !claim.renew_due && !claim.ask_due && !claim.check_due;
   ledger_.timers.set(claim.timer, idle ? kNever : claim.next_due());
   if (idle) {
+    ledger_.epochs.erase(claim.epoch);
     ledger_.claims.erase(ledger_.claims.find(claim.key));
   }
 }
@@ -122,6 +123,7 @@ void Course::reconcile(Claim& claim, Micros now) {
 // ---- Asking
 
 void Course::start(Claim& claim, Micros now) {
+  ledger_.epochs.erase(claim.epoch);
   claim.begin(++ledger_.last_epoch, now + Timing::kFallbackPoll);
   ledger_.epochs.emplace(claim.epoch, &claim);
   ask(claim, now);
@@ -701,7 +703,9 @@ void Course::close(Claim& claim, Micros now) {
 
 void Course::end(Claim& claim, bool leaves, const PendingRef& release, Micros now) {
   Leaving leaving = claim.end(now);
-  ledger_.epochs.erase(claim.epoch);
+  if (!claim.primitive->claims_apart()) {
+    ledger_.epochs.erase(claim.epoch);
+  }
   if (leaves || leaving.sweep_until.any()) {
     leaving.release = release;
     leave(claim, leaving, now);
@@ -927,8 +931,9 @@ bool Course::admit_stray(const Claim* claim, const Message& message, Micros now)
       claim != nullptr && claim->state != ClaimState::kIdle && message.epoch > claim->epoch;
   Claim* const lock = ledger_.find_claim(Kind::kLock, message.name);
   const bool released = lock != nullptr && lock->leaving_of(message.epoch) != nullptr;
-  if (message.epoch < 1 || message.epoch > ledger_.last_epoch ||
-      ledger_.epochs.contains(message.epoch) || newer || released) {
+  const bool of_another =
+      ledger_.epochs.contains(message.epoch) && (claim == nullptr || claim->epoch != message.epoch);
+  if (message.epoch < 1 || message.epoch > ledger_.last_epoch || of_another || newer || released) {
     return false;
   }
   if (now - strays_since_ >= kStrayWindow) {
@@ -943,7 +948,7 @@ bool Course::on_stray(const Primitive& primitive, const Message& message, Micros
   if (message.kind == MessageKind::kPassed) {
     return true;  // nothing of it is left there
   }
-  Claim* claim = ledger_.find_claim(message.of, message.name);
+  Claim* claim = ledger_.claim_of_past(message);
   if (message.kind == MessageKind::kSettled) {
     if (claim != nullptr) {
       on_settled(*claim, message.epoch, now);

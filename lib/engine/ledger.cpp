@@ -51,11 +51,21 @@ Claim& Ledger::add_claim(const Primitive& primitive, std::string_view name, std:
   return claim;
 }
 
-Claim* Ledger::standing_claim(const Message& message) const {
+Claim* Ledger::claim_of_epoch(const Message& message) const {
   const auto found = epochs.find(message.epoch);
   const bool known = found != epochs.end() && found->second->resource.name == message.name &&
                      found->second->primitive->kind() == message.of;
   return known ? found->second : nullptr;
+}
+
+Claim* Ledger::standing_claim(const Message& message) const {
+  Claim* const claim = claim_of_epoch(message);
+  return claim == nullptr || claim->state == ClaimState::kIdle ? nullptr : claim;
+}
+
+Claim* Ledger::claim_of_past(const Message& message) const {
+  Claim* const claim = claim_of_epoch(message);
+  return claim != nullptr ? claim : find_claim(message.of, message.name);
 }
 
 Pending& Ledger::add_pending(std::int64_t tag, PendingKind kind, Micros now) {

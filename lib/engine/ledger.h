@@ -43,6 +43,8 @@ struct Ledger {
   Claim& claim_for_acquire(const Primitive& primitive, std::string_view name);
   // The claim that a message is about, if its epoch is not over.
   [[nodiscard]] Claim* standing_claim(const Message& message) const;
+  // The claim whose epoch a message is about, or that of its name.
+  [[nodiscard]] Claim* claim_of_past(const Message& message) const;
 
   // ---- Submissions and holds
 
@@ -84,7 +86,8 @@ struct Ledger {
   Router& router;
   TimerHeap timers;
   std::unordered_map<std::string, std::unique_ptr<Claim>> claims;
-  std::unordered_map<std::int64_t, Claim*> epochs;  // that are not idle
+  // Not of idle ones, but where each acquire is a claim of its own: no name leads to those.
+  std::unordered_map<std::int64_t, Claim*> epochs;
   std::unordered_map<std::int64_t, std::unique_ptr<Hold>> holds;
   std::unordered_map<std::int64_t, std::unique_ptr<Hold>> abandoned;
   std::unordered_map<std::int64_t, std::unique_ptr<Pending>> pendings;
@@ -104,6 +107,7 @@ struct Ledger {
   Metrics metrics;
 
  private:
+  [[nodiscard]] Claim* claim_of_epoch(const Message& message) const;
   Claim& add_claim(const Primitive& primitive, std::string_view name, std::string key);
 };
 

@@ -23,6 +23,16 @@ class ACancel : public Greeted {
     ASSERT_TRUE(engine_.acquire(tag, request, kNever, now_).ok());
   }
 
+  void acquire_a_permit(std::int64_t tag) {
+    AcquireRequest request;
+    request.primitive = &dialect_.semaphore;
+    request.name = "a";
+    request.want.permits = 1;
+    request.want.limit = 1;
+    request.lease = config_.watchdog_lease;
+    ASSERT_TRUE(engine_.acquire(tag, request, kNever, now_).ok());
+  }
+
   void acquire_both(std::int64_t tag, Micros wait = kNever) {
     AcquireRequest request;
     request.primitive = &lock_;
@@ -128,6 +138,27 @@ TEST_F(ACancel, OfAnAcquireThatWaitsForAnotherHolderIsNot) {
   cancel(1);
   expect_known(1);
   EXPECT_EQ(last().status.message, "");
+}
+
+// Each request for permits is a claim of its own. The server tells it to look until it has left.
+TEST_F(ACancel, OfAWaitForAPermitLeavesOnceWhateverTheServerStillTellsIt) {
+  acquire_a_permit(1);
+  answer(queued(kServerTime));
+  sent();
+  cancel(1);
+  EXPECT_TRUE(sent());
+  for (int i = 0; i < 1000; ++i) {
+    answer(pushed(me_, Packer()
+                           .u8(static_cast<std::uint8_t>(MessageKind::kNext))
+                           .u8(static_cast<std::uint8_t>(Kind::kSemaphore))
+                           .number(1)
+                           .number(kServerTime)
+                           .number(0)
+                           .bytes(key_of(me_.prefix, 'r', "a"))
+                           .take()));
+  }
+  EXPECT_FALSE(sent());
+  EXPECT_EQ(core_.dropped_messages(), 0U);
 }
 
 TEST_F(ACancel, OfAnAcquireThatWasNeverSentIsNot) {
