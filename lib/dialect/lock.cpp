@@ -51,7 +51,11 @@ bool is_fence_range(std::int64_t fence, std::int64_t last) {
 std::string packed_leave(const Identity& me, const LeaveArgs& args) {
   Packer packed;
   const std::uint64_t flags = (args.lost ? 1U : 0U) | (args.parting ? 2U : 0U);
-  packed.bytes(me.client).number(args.epoch).number(args.highest_fence).u8(flags);
+  packed.bytes(me.client)
+      .number(args.epoch)
+      .number(args.highest_fence)
+      .u8(flags)
+      .number(args.given);
   return packed.take();
 }
 

@@ -78,6 +78,8 @@ struct LeaveArgs {
   bool lost = false;         // somebody was told that it is lost
   bool uncontended = false;  // as far as is known, held alone with nobody waiting: less will do
   bool parting = false;  // the client ends: others look after what it hands on, and has handed on
+  std::int64_t given =
+      0;  // the latest fence of the grant's range that a hold has; 0: not to count on
 };
 
 enum class LeaveCode : std::uint8_t {

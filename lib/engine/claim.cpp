@@ -25,6 +25,7 @@ void Claim::begin(std::int64_t next, Micros poll_at) {
   want = waiting.front()->want;
   asking = Asking();
   asking.poll_at = poll_at;
+  was_cut = false;
   held.share_with.clear();
   held.shares_sent = 0;
   held.share_at = kNever;
@@ -41,8 +42,10 @@ void Claim::take(const Grant& grant, Micros now) {
   std::erase_if(leaving, [](const Leaving& one) { return one.looks_after; });
   state = ClaimState::kHeld;
   asking.again_at = kNever;
+  was_cut = was_cut && grant.confirmed;
   held.permits = grant.permits;
   held.fence = grant.fence;
+  held.next_fence = grant.fence;
   held.last_fence = grant.last_fence;
   held.reserve = kFirstReserve;
   held.confirmed = grant.confirmed;
@@ -82,6 +85,7 @@ Leaving Claim::end(Micros now) {
       std::max(left.cut_until, was_held ? std::max(held.lapses_at, renewed_until) : queued_until);
   left.look_at = !was_held && asking.told_to_look ? asking.again_at : kNever;
   left.ours_until = held.deadline;
+  left.given = was_held && !was_cut ? std::max(held.fence, held.next_fence - 1) : 0;
   left.lost = now < held.delay_until;
   left.uncontended = was_held && held.confirmed && !held.others_wait && !shared() &&
                      !asking.suspect_until.any() && !left.lost;
@@ -234,6 +238,15 @@ void Claim::suspect(std::int64_t of, ServerTime until) {
   }
   if (Leaving* const found = leaving_of(of); found != nullptr) {
     found->sweep_until = std::max(found->sweep_until, until);
+  }
+}
+
+void Claim::on_node_down() {
+  refusal = Status();
+  held.in_question = true;
+  was_cut = true;
+  for (Leaving& one : leaving) {
+    one.given = 0;
   }
 }
 

@@ -48,6 +48,9 @@ struct Claim {
   Asking asking;
   Held held;
   std::vector<Leaving> leaving;
+  // The connection broke since the epoch began, or since the message that granted it: the server's
+  // record may be older than what others were granted since.
+  bool was_cut = false;
   // The latest passing error of the server.
   Status refusal;
 
@@ -91,6 +94,8 @@ struct Claim {
   void forget(const Leaving& done);
   [[nodiscard]] bool loss_is_untold() const;
   void suspect(std::int64_t of, ServerTime until);
+  // What happens to the name is not heard from now on, and perhaps by another server.
+  void on_node_down();
   // Its node has found another server: the times of the one before say nothing there.
   void on_another_server();
 

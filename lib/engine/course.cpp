@@ -746,8 +746,9 @@ void Course::send_leave(Claim& claim, Leaving& leaving, Micros now) {
 }
 
 LeaveArgs Course::args_of(const Claim& claim, const Leaving& leaving) const {
-  return {leaving.epoch, ledger_.highest_fence_of(claim.resource.slot), leaving.lost,
-          leaving.uncontended, leaving.parting};
+  return {leaving.epoch,   ledger_.highest_fence_of(claim.resource.slot),
+          leaving.lost,    leaving.uncontended,
+          leaving.parting, leaving.given};
 }
 
 void Course::on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
@@ -931,9 +932,10 @@ bool Course::admit_stray(const Claim* claim, const Message& message, Micros now)
       claim != nullptr && claim->state != ClaimState::kIdle && message.epoch > claim->epoch;
   Claim* const lock = ledger_.find_claim(Kind::kLock, message.name);
   const bool released = lock != nullptr && lock->leaving_of(message.epoch) != nullptr;
-  const bool of_another =
-      ledger_.epochs.contains(message.epoch) && (claim == nullptr || claim->epoch != message.epoch);
-  if (message.epoch < 1 || message.epoch > ledger_.last_epoch || of_another || newer || released) {
+  const bool is_left =
+      claim != nullptr && claim->epoch == message.epoch && claim->state == ClaimState::kIdle;
+  const bool stands = ledger_.epochs.contains(message.epoch) && !is_left;
+  if (message.epoch < 1 || message.epoch > ledger_.last_epoch || stands || newer || released) {
     return false;
   }
   if (now - strays_since_ >= kStrayWindow) {

@@ -564,11 +564,10 @@ void Engine::on_node_down(Node& node, Micros now) {
   for (Claim* claim : claims) {
     course_.on_cut(*claim, now);
   }
-  // From now on the connection is what is wrong, and what happens to a name is not heard.
+  // From now on the connection is what is wrong.
   for (const auto& [name, claim] : ledger_.claims) {
     if (claim->node == &node) {
-      claim->refusal = Status();
-      claim->held.in_question = true;
+      claim->on_node_down();
     }
   }
   for (const auto& [tag, pending] : ledger_.pendings) {

@@ -134,6 +134,9 @@ struct Leaving {
   PendingRef release;
   // Local time until which the server had vouched for it.
   Micros ours_until = 0;
+  // The latest fence of its range that it has given; 0: a server that has lost data may not know of
+  // a later one.
+  std::int64_t given = 0;
   // How often it was left, but for what certainly did nothing.
   int sent = 0;
   // A later epoch was asked for: that has freed this one.

@@ -14,9 +14,14 @@ local function put(key, claim, ts, lease, fence, last, waits, local_waiters, del
       delay) .. info, 'PX', math.ceil((lease + delay) / 1000) + @SWEEP_MS@)
 end
 
--- The same, with a new fence. Returns the fence and the end of its range.
-local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, delay, info, from)
-  local fence, last = new_fence(keys, at, ts, highest, @RANGE@)
+-- The same, with a new fence, or the next one of the range that is handed on. Returns the fence and the end of its range.
+local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, delay, info, from, handed)
+  local fence, last
+  if handed and handed.next then
+    fence, last = handed.next, handed.last
+  else
+    fence, last = new_fence(keys, at, ts, highest, handed and handed.range or @RANGE@)
+  end
   put(keys[at], claim, ts, lease, fence, last, waits, local_waiters, delay, info, from)
   return fence, last
 end

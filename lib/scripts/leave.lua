@@ -4,7 +4,8 @@
 -- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
 -- ARGV  1 packed: kind; then for each name in turn, at most 256, as ROW: claim, highest fence seen, flags (1, lost: whoever had
 --         it was told that it is lost: its lock-delay begins, if it has one; 2, parting: the client ends, and looks after no
---         handoff)
+--         handoff), the latest fence of the grant's range that its client has given to a holder (0: it cannot say that nobody
+--         else has a later one)
 --       2 prefix of inboxes
 -- Replies, packed, for each name in turn: code, server time, grant lease
 --   1 ok (it was ours)   2 not ours   3 more (as ok or not ours, but call again at once: waiters are still to be served)
@@ -15,7 +16,7 @@
 -- with: calls layout record fences messages holder queue members serve
 
 local OK, NOT_OURS, MORE = @LEFT@, @NOT_OURS@, @LEFT_MORE@
-local ROW, ROW_SIZE, COLUMNS = '<c30dB', 39, 3
+local ROW, ROW_SIZE, COLUMNS = '<c30dBd', 47, 4
 
 check_call(#ARGV == 2 and #ARGV[1] > 1 and #ARGV[1] % ROW_SIZE == 1)
 local request, inbox = ARGV[1], ARGV[2]
@@ -38,11 +39,20 @@ local names, taken = {}, {}
 for index = 1, count do
   local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
   local name = { at = at, claim = rows[row + 1], highest = rows[row + 2], lost = rows[row + 3] % 2 == 1,
-    parting = rows[row + 3] >= 2 }
-  check_call(not taken[KEYS[at]] and name.claim ~= NOBODY and sound(name.highest))
+    parting = rows[row + 3] >= 2, given = rows[row + 4] }
+  check_call(not taken[KEYS[at]] and name.claim ~= NOBODY and sound(name.highest) and sound(name.given))
   name.record = redis.call('GET', KEYS[at])
   name.plain = kind == LOCK and not name.lost and is_plain(name.record, name.claim)
   names[index], taken[KEYS[at]] = name, true
+end
+
+-- The fences that a holder who was alone leaves to the next; or how many to reserve, where it has used them all up.
+local function handed_on(name)
+  local fence, _, last, until_ = struct.unpack('<dddd', name.record, FENCE_OFFSET + 1)
+  if name.given < fence or name.given > last or until_ < ts then
+    return nil
+  end
+  return name.given < last and { next = name.given + 1, last = last } or { range = @NEXT_RANGE@ }
 end
 
 -- Whatever cannot be read is found before anything is written.
@@ -56,11 +66,15 @@ for _, name in ipairs(names) do
     end
     name.ours = record and is_claim(record, name.claim)
     name.delay = name.ours and name.lost and kept_until(record) - expires(record) or 0
-    check_types(KEYS, name.at)
     name.joint = record and is_joint(record)
     name.is_free = not name.joint and ((name.ours and name.delay == 0) or not record or kept_until(record) < ts)
-    if name.is_free or name.joint then
-      above[key] = highest_fence(KEYS, name.at, math.max(above[key] or 0, name.highest))
+    name.handed = name.ours and name.is_free and handed_on(name)
+    -- Of one name, serve reads what it needs before it writes, and the next often needs no more than a fence of the range.
+    if count > 1 or not name.handed or not name.handed.next then
+      check_types(KEYS, name.at)
+      if name.is_free or name.joint then
+        above[key] = highest_fence(KEYS, name.at, math.max(above[key] or 0, name.highest))
+      end
     end
   end
 end
@@ -89,8 +103,8 @@ local function leave(name)
   local epoch = epoch_of(name.claim:sub(23))
   local who = kind == SEMAPHORE and name.claim or name.claim:sub(1, 22)
   local joint, key = name.joint, KEYS[at + 1]
-  local hand = { from = not name.parting and name.claim or nil, highest = above[key],
-    lookers = name.parting and @LOOKERS@ or nil }
+  local hand = { from = not name.parting and name.claim or nil, handed = name.handed or nil, highest = above[key],
+    seen = name.highest, lookers = name.parting and @LOOKERS@ or nil }
   local entry = entry_of(KEYS[at + 3], who)
   local waited, was_head = false, false
   if entry and epoch_of(entry) <= epoch then
@@ -113,7 +127,7 @@ local function leave(name)
   end
   if name.is_free or joint then
     local whom = serve(KEYS, at, inbox, ts, hand)
-    above[key] = hand.highest
+    above[key] = hand.highest or above[key]
     if ours and not joint then
       tell_settled(KEYS[at], record, inbox, ts, hand.to)
     end

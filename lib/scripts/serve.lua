@@ -18,9 +18,10 @@ local function give(keys, at, inbox, ts, hand, head, entry)
       leave_to_anybody(keys[at])
     end
   else
-    fence, last = take(keys, at, head .. epoch, ts, grant, hand.highest, waits, 0, delay, info, hand.from or ANYBODY)
+    fence, last = take(keys, at, head .. epoch, ts, grant, hand.highest, waits, 0, delay, info, hand.from or ANYBODY,
+      hand.handed)
   end
-  hand.highest = math.max(hand.highest, last)
+  hand.highest = math.max(hand.highest or 0, last)
   local message = struct.pack('<BBc8ddddB', GRANT, kind, epoch, ts, fence, last, grant, waits and 1 or 0)
   if tell_surely(inbox, head, secret, message, keys[at]) > 0 then
     -- Of permits without the lock-delay: a client keeps each release of one in mind until then, however many it makes.
@@ -37,6 +38,12 @@ local function give(keys, at, inbox, ts, hand, head, entry)
   return false
 end
 
+-- Whether a waiter wants a lock alone.
+local function is_for_one(entry)
+  local limit, size = struct.unpack('<dH', entry, LIMIT_OFFSET + 1)
+  return limit == 0 and size == 0
+end
+
 -- Whether a waiter has not asked for longer than any that lives: it is stopped, or dead where a monitor hides that.
 local function is_silent(entry, ts)
   return ts - struct.unpack('<d', entry, ASKED_OFFSET + 1) > @SILENT@
@@ -46,10 +53,11 @@ end
 -- hand.joint. A waiter that will never fit loses its place, and is told to look: the reply tells it why. So does, without a word,
 -- one that is stopped and would keep others from what it cannot have itself: its ticket gives it its place back.
 -- `own` is who asks ({ who, epoch }): not told but returned ('own'), where its entry is of that epoch; its older
--- entries are dropped. hand: joint, highest (fence), from (the claim that looks after the grant; nil: the next that is queued),
--- lookers (how many waiters are to look themselves); filled in: lease (the longest of the grants made, of a lock with its
--- lock-delay; 0: none), to (whom). Returns 'none' (nobody waits any more), 'own', 'other' (handed off to one alone), 'stands'
--- (the first in line does not fit) or 'more' (call again).
+-- entries are dropped. hand: joint, highest (fence; nil: not read, as a range is handed on), seen (by the caller; for that),
+-- handed (what a holder leaves: next and last of its range; or range: how many to reserve; nil: nothing), from (the claim that
+-- looks after the grant; nil: the next that is queued), lookers (how many waiters are to look themselves); filled in: lease
+-- (the longest of the grants made, of a lock with its lock-delay; 0: none), to (whom). Returns 'none' (nobody waits any more),
+-- 'own', 'other' (handed off to one alone), 'stands' (the first in line does not fit) or 'more' (call again).
 local function serve(keys, at, inbox, ts, hand, own)
   hand.lease = 0
   for _ = 1, @SKIPS@ do
@@ -61,6 +69,10 @@ local function serve(keys, at, inbox, ts, hand, own)
       return 'none'
     end
     local entry = entry_of(keys[at + 3], head)
+    if entry and not hand.highest and not is_for_one(entry) then -- before anything is written
+      redis.call('ZSCORE', keys[at + 4], '')
+      hand.highest = highest_fence(keys, at, hand.seen)
+    end
     if entry and hand.joint then
       local _, _, _, permits, limit, size = struct.unpack(ENTRY, entry)
       hand.members = hand.members or members(keys, at, ts)

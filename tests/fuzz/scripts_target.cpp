@@ -297,7 +297,8 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
     std::string packed_all(1, kind());
     *resources = 1 + input_.below(3);
     for (std::size_t i = 0; i < *resources; ++i) {
-      packed_all += claim() + packed(number(ts)) + static_cast<char>(input_.below(2));
+      packed_all +=
+          claim() + packed(number(ts)) + static_cast<char>(input_.below(2)) + packed(number(ts));
     }
     return {packed_all, inbox};
   }

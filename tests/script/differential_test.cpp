@@ -195,6 +195,12 @@ class Caller {
 
   std::int64_t highest() { return random_.between(0, 19) == 0 ? now_us_ + 1000 : 0; }
 
+  // Often in the range of a grant; no draw of its own, which would move all that follow.
+  std::int64_t given() {
+    const std::int64_t ago = now_us_ / 7 % 20;
+    return ago < 10 ? now_us_ - ago : 0;
+  }
+
   // Past now and then.
   std::int64_t not_after() { return random_.between(0, 29) == 0 ? now_us_ - 1 : kNever; }
 
@@ -245,9 +251,9 @@ class Caller {
 
   Argv leave() {
     const std::string name = lock();
-    const std::string packed = std::string(1, static_cast<char>(kind_of(name))) +
-                               claim_and(random_client(), {highest()}) +
-                               std::string(1, random_.between(0, 3) == 0 ? '\1' : '\0');
+    const std::string packed =
+        std::string(1, static_cast<char>(kind_of(name))) + claim_and(random_client(), {highest()}) +
+        std::string(1, random_.between(0, 3) == 0 ? '\1' : '\0') + Packer().number(given()).take();
     return call("leave", {packed, kInbox}, {name});
   }
 

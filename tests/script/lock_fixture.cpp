@@ -263,6 +263,7 @@ std::string LockTest::leave_with(const LeaveCall& call) {
                                  .bytes(claim(call.client, call.epoch))
                                  .number(call.highest)
                                  .u8((call.lost ? 1U : 0U) | (call.parting ? 2U : 0U))
+                                 .number(call.given)
                                  .take();
   const Reply reply = run(scripts::kLeave, keys_, {packed, kInbox});
   if (!reply.is_error()) {

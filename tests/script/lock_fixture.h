@@ -82,6 +82,7 @@ struct LeaveCall {
   int kind = kLock;
   bool lost = false;
   bool parting = false;
+  std::int64_t given = 0;
 };
 
 struct RenewCall {

@@ -77,7 +77,7 @@ class Many : public JointTest {
     for (const std::string& name : names) {
       const std::vector<std::string> own = keys_of(name);
       keys.insert(keys.end(), own.begin(), own.end());
-      packed.bytes(claim(client, epoch)).number(0).u8(0);
+      packed.bytes(claim(client, epoch)).number(0).u8(0).number(0);
     }
     const Reply reply = run(scripts::kLeave, keys, {packed.take(), kInbox});
     if (reply.is_error()) {

@@ -5,6 +5,7 @@
 
 #include "base/packing.h"
 #include "dialect/keys.h"
+#include "route/slot.h"
 #include "scripts/scripts.h"
 #include "sim/process.h"
 
@@ -14,6 +15,8 @@ namespace {
 
 constexpr std::string_view kPrefix = "belay:";
 constexpr std::size_t kClientSize = 22;
+// What a few grants reserve that follow at once.
+constexpr Micros kMostAhead = kMillisecond;
 
 bool is_break(Server::Args argv) {
   return argv.size() > 1 && (argv[1] == scripts::kBreak.sha1 || argv[1] == scripts::kBreak.body);
@@ -28,6 +31,7 @@ void Custody::watch(const std::string& name) {
                       key_of(kPrefix, 'q', name),
                       key_of(kPrefix, 'w', name),
                       key_of(kPrefix, 'e', name),
+                      fence_key_of(kPrefix, slot_of(key_of(kPrefix, 'r', name))),
                       {},
                       {},
                       {}});
@@ -134,6 +138,7 @@ void Custody::after_script(int process, Server::Args argv) {
   for (Watched& watched : watched_) {
     check_texts(watched);
     const Holders after = live_holders(watched);
+    check_ranges(watched, after);
     for (const auto& [who, holder] : after) {
       watched.fences.emplace(holder.process, holder.fence, holder.last_fence, holder.epoch);
     }
@@ -223,6 +228,27 @@ void Custody::check_texts(const Watched& watched) {
                        std::to_string(process_of(who.substr(who.starts_with("=") ? 1 : 0))) +
                        " stays behind at '" + watched.name + "'");
     }
+  }
+}
+
+// Whatever follows is above all that was reserved, also where nobody knows the record any more; and
+// after lost data the clock is above all that anybody was given. Somebody may delete the fence.
+void Custody::check_ranges(const Watched& watched, const Holders& holders) {
+  if (faults_.data_loss || faults_.failovers) {
+    return;
+  }
+  Server& server = world_.server(watched.host);
+  const std::int64_t reserved = Unpacker(server.text(watched.fence_key).value_or("")).number();
+  for (const auto& [who, holder] : holders) {
+    if (holder.last_fence > reserved) {
+      world_.violation("P5: process " + std::to_string(holder.process) + " has fences of '" +
+                       watched.name + "' up to " + std::to_string(holder.last_fence) +
+                       ", reserved are those up to " + std::to_string(reserved));
+    }
+  }
+  if (!faults_.clock_back && !faults_.clock_forward &&
+      reserved > world_.server_time(watched.host) + kMostAhead) {
+    world_.violation("P5: the fences of '" + watched.name + "' have outrun the server's clock");
   }
 }
 

@@ -65,6 +65,7 @@ class Custody {
     std::string queue_key;
     std::string waiters_key;
     std::string ends_key;
+    std::string fence_key;
     Holders before;
     std::vector<Server::Ranked> queue;
     // A process's, from and to, for which epoch.
@@ -76,6 +77,7 @@ class Custody {
   void check_owner(const Watched& watched, const Holders& after, int process);
   void check_order(const Watched& watched, const std::string& who);
   void check_texts(const Watched& watched);
+  void check_ranges(const Watched& watched, const Holders& holders);
   void check_forgotten(const Watched& watched, const Holder& holder);
 
   World& world_;

@@ -55,7 +55,7 @@ void Releases::after_script(int process, Server::Args argv) {
   for (std::size_t i = 0; i < keys; i += apart) {
     request.bytes(in_full ? kClientSize : 0);
     const std::int64_t epoch = request.number();
-    request.bytes(in_full ? 9 : 0);  // the highest fence, flags
+    request.bytes(in_full ? 17 : 0);  // the highest fence, flags, the latest one given
     const std::optional<std::string> name = name_of("belay:", 'r', argv[kFirstKey + i]);
     left(process, name.value_or(""), epoch, in_full);
   }
