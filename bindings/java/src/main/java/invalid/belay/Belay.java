@@ -471,7 +471,7 @@ public final class Belay implements AutoCloseable {
   }
 
   private Pump.Submission writing(byte[] key, long fence, byte[]... words) {
-    Handle all = new Handle(Handle.WORDS, Native.belayWordsNew());
+    Handle all = Handle.collected(Handle.WORDS, Native.belayWordsNew());
     for (byte[] word : words) {
       Native.belayWordsAdd(all, word); // the write reports a wrong one
     }

@@ -126,7 +126,7 @@ public final class DistributedLatch {
    * @throws InterruptedException if the thread is interrupted
    */
   public long await() throws InterruptedException {
-    return pump.acquireInterruptibly(request.handle, 0, Request.FOREVER_MS).check().generation();
+    return pump.acquireInterruptibly(request, 0, Request.FOREVER_MS).check().generation();
   }
 
   /**
@@ -140,7 +140,7 @@ public final class DistributedLatch {
    * @throws InterruptedException if the thread is interrupted
    */
   public long await(Duration wait) throws InterruptedException {
-    return pump.acquireInterruptibly(request.handle, 0, Request.millis(wait)).check().generation();
+    return pump.acquireInterruptibly(request, 0, Request.millis(wait)).check().generation();
   }
 
   /**
@@ -153,7 +153,7 @@ public final class DistributedLatch {
    * @throws InterruptedException if the thread is interrupted
    */
   public boolean await(long timeout, TimeUnit unit) throws InterruptedException {
-    return pump.acquireInterruptibly(request.handle, 0, Request.millis(timeout, unit)).granted();
+    return pump.acquireInterruptibly(request, 0, Request.millis(timeout, unit)).granted();
   }
 
   /**
@@ -163,7 +163,7 @@ public final class DistributedLatch {
    * @return what completes with the generation that has opened
    */
   public CompletableFuture<Long> awaitAsync(Duration wait) {
-    return pump.acquireAsync(request.handle, 0, Request.millis(wait), Event::generation);
+    return pump.acquireAsync(request, 0, Request.millis(wait), Event::generation);
   }
 
   /**
@@ -172,6 +172,6 @@ public final class DistributedLatch {
    * @return what completes with the generation that has opened
    */
   public CompletableFuture<Long> awaitAsync() {
-    return pump.acquireAsync(request.handle, 0, Request.FOREVER_MS, Event::generation);
+    return pump.acquireAsync(request, 0, Request.FOREVER_MS, Event::generation);
   }
 }

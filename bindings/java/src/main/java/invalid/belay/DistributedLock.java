@@ -177,7 +177,7 @@ public final class DistributedLock implements Lock {
    * @throws InterruptedException if the thread is interrupted; then it does not have the lock
    */
   public Hold acquire() throws InterruptedException {
-    return hold(pump.acquireInterruptibly(request.handle, owner(), Request.FOREVER_MS).check());
+    return hold(pump.acquireInterruptibly(request, owner(), Request.FOREVER_MS).check());
   }
 
   /**
@@ -190,7 +190,7 @@ public final class DistributedLock implements Lock {
    * @throws InterruptedException if the thread is interrupted; then it does not have the lock
    */
   public Hold acquire(Duration wait) throws InterruptedException {
-    return hold(pump.acquireInterruptibly(request.handle, owner(), Request.millis(wait)).check());
+    return hold(pump.acquireInterruptibly(request, owner(), Request.millis(wait)).check());
   }
 
   /**
@@ -200,7 +200,7 @@ public final class DistributedLock implements Lock {
    * @throws UnavailableException if the server cannot be reached
    */
   public Optional<Hold> tryAcquire() {
-    Event event = pump.acquire(request.handle, owner(), 0);
+    Event event = pump.acquire(request, owner(), 0);
     return event.granted() ? Optional.of(hold(event)) : Optional.empty();
   }
 
@@ -213,7 +213,7 @@ public final class DistributedLock implements Lock {
    * @throws InterruptedException if the thread is interrupted; then it does not have the lock
    */
   public Optional<Hold> tryAcquire(Duration wait) throws InterruptedException {
-    Event event = pump.acquireInterruptibly(request.handle, owner(), Request.millis(wait));
+    Event event = pump.acquireInterruptibly(request, owner(), Request.millis(wait));
     return event.granted() ? Optional.of(hold(event)) : Optional.empty();
   }
 
@@ -224,7 +224,7 @@ public final class DistributedLock implements Lock {
    * @return what completes with the hold
    */
   public CompletableFuture<Hold> acquireAsync() {
-    return pump.acquireAsync(request.handle, given, Request.FOREVER_MS, this::hold);
+    return pump.acquireAsync(request, given, Request.FOREVER_MS, this::hold);
   }
 
   /**
@@ -234,7 +234,7 @@ public final class DistributedLock implements Lock {
    * @return what completes with the hold, or with what {@link #acquire(Duration)} throws
    */
   public CompletableFuture<Hold> acquireAsync(Duration wait) {
-    return pump.acquireAsync(request.handle, given, Request.millis(wait), this::hold);
+    return pump.acquireAsync(request, given, Request.millis(wait), this::hold);
   }
 
   /**
@@ -326,7 +326,7 @@ public final class DistributedLock implements Lock {
   /** Locks for this thread and waits without limit, also through outages. An interrupt does not end the wait; its flag stays set. */
   @Override
   public void lock() {
-    own(pump.acquire(request.handle, owner(), Request.FOREVER_MS).check());
+    own(pump.acquire(request, owner(), Request.FOREVER_MS).check());
   }
 
   /**
@@ -341,7 +341,7 @@ public final class DistributedLock implements Lock {
 
   @Override
   public void lockInterruptibly() throws InterruptedException {
-    own(pump.acquireInterruptibly(request.handle, owner(), Request.FOREVER_MS).check());
+    own(pump.acquireInterruptibly(request, owner(), Request.FOREVER_MS).check());
   }
 
   /**
@@ -352,7 +352,7 @@ public final class DistributedLock implements Lock {
    */
   @Override
   public boolean tryLock() {
-    return owned(pump.acquire(request.handle, owner(), 0));
+    return owned(pump.acquire(request, owner(), 0));
   }
 
   /**
@@ -366,7 +366,7 @@ public final class DistributedLock implements Lock {
    */
   @Override
   public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
-    return owned(pump.acquireInterruptibly(request.handle, owner(), Request.millis(time, unit)));
+    return owned(pump.acquireInterruptibly(request, owner(), Request.millis(time, unit)));
   }
 
   /**

@@ -100,7 +100,7 @@ public final class DistributedSemaphore {
    */
   public Hold acquireHold(int permits, Duration wait) throws InterruptedException {
     Request request = request(permits);
-    return hold(request, pump.acquireInterruptibly(request.handle, 0, Request.millis(wait)).check());
+    return hold(request, pump.acquireInterruptibly(request, 0, Request.millis(wait)).check());
   }
 
   /**
@@ -112,7 +112,7 @@ public final class DistributedSemaphore {
    */
   public Hold acquireHold(int permits) throws InterruptedException {
     Request request = request(permits);
-    return hold(request, pump.acquireInterruptibly(request.handle, 0, Request.FOREVER_MS).check());
+    return hold(request, pump.acquireInterruptibly(request, 0, Request.FOREVER_MS).check());
   }
 
   /**
@@ -124,7 +124,7 @@ public final class DistributedSemaphore {
    */
   public Optional<Hold> tryAcquireHold(int permits) {
     Request request = request(permits);
-    Event event = pump.acquire(request.handle, 0, 0);
+    Event event = pump.acquire(request, 0, 0);
     return event.granted() ? Optional.of(hold(request, event)) : Optional.empty();
   }
 
@@ -136,7 +136,7 @@ public final class DistributedSemaphore {
    */
   public CompletableFuture<Hold> acquireAsync(int permits) {
     Request request = request(permits);
-    return pump.acquireAsync(request.handle, 0, Request.FOREVER_MS, event -> hold(request, event));
+    return pump.acquireAsync(request, 0, Request.FOREVER_MS, event -> hold(request, event));
   }
 
   /**
@@ -148,7 +148,7 @@ public final class DistributedSemaphore {
    */
   public CompletableFuture<Hold> acquireAsync(int permits, Duration wait) {
     Request request = request(permits);
-    return pump.acquireAsync(request.handle, 0, Request.millis(wait), event -> hold(request, event));
+    return pump.acquireAsync(request, 0, Request.millis(wait), event -> hold(request, event));
   }
 
   private Hold hold(Request request, Event granted) {
@@ -188,7 +188,7 @@ public final class DistributedSemaphore {
    */
   public void acquireUninterruptibly(int permits) {
     Request request = request(positive(permits));
-    keep(hold(request, pump.acquire(request.handle, 0, Request.FOREVER_MS).check()));
+    keep(hold(request, pump.acquire(request, 0, Request.FOREVER_MS).check()));
   }
 
   /**
@@ -237,7 +237,7 @@ public final class DistributedSemaphore {
    */
   public boolean tryAcquire(int permits, long timeout, TimeUnit unit) throws InterruptedException {
     Request request = request(positive(permits));
-    Event event = pump.acquireInterruptibly(request.handle, 0, Request.millis(timeout, unit));
+    Event event = pump.acquireInterruptibly(request, 0, Request.millis(timeout, unit));
     return event.granted() && keep(hold(request, event)) != null;
   }
 

@@ -34,7 +34,7 @@ public final class Options extends OptionSetters {
 
   Options() {
     Loader.load();
-    handle = new Handle(Handle.OPTIONS, Native.belayOptionsNew());
+    handle = Handle.collected(Handle.OPTIONS, Native.belayOptionsNew());
     logEvents(LogLevel.WARNING);
   }
 
@@ -151,7 +151,7 @@ public final class Options extends OptionSetters {
     if (client == 0) {
       check(Status.INVALID_ARGUMENT.number);
     }
-    return new Belay(new Handle(Handle.CLIENT, client), executor, log);
+    return new Belay(Handle.collected(Handle.CLIENT, client), executor, log);
   }
 
   private static void toSystemLogger(LogEntry entry) {

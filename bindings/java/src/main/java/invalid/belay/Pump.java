@@ -84,12 +84,12 @@ final class Pump implements Runnable {
   }
 
   /** Acquires; what the event says is up to the caller. An interrupt waits until it is over. */
-  Event acquire(Handle request, long owner, long waitMs) {
+  Event acquire(Request request, long owner, long waitMs) {
     return acquire(request, owner, waitMs, false);
   }
 
   /** As acquire, but an interrupt ends the wait and leaves nothing. */
-  Event acquireInterruptibly(Handle request, long owner, long waitMs) throws InterruptedException {
+  Event acquireInterruptibly(Request request, long owner, long waitMs) throws InterruptedException {
     Event event = Thread.interrupted() ? null : acquire(request, owner, waitMs, true);
     if (event == null) {
       throw new InterruptedException();
@@ -97,12 +97,13 @@ final class Pump implements Runnable {
     return event;
   }
 
-  private Event acquire(Handle request, long owner, long waitMs, boolean interruptible) {
-    return call((tag, patienceMs, row) -> Native.acquireRow(client, tag, request, owner, waitMs, patienceMs, row), interruptible);
+  private Event acquire(Request request, long owner, long waitMs, boolean interruptible) {
+    return call((tag, patienceMs, row) -> request.submit(
+        handle -> Native.acquireRow(client, tag, handle, owner, waitMs, patienceMs, row)), interruptible);
   }
 
-  <T> CompletableFuture<T> acquireAsync(Handle request, long owner, long waitMs, Function<Event, T> result) {
-    return submit(tag -> Native.belaySubmitAcquire(client, tag, request, owner, waitMs), result);
+  <T> CompletableFuture<T> acquireAsync(Request request, long owner, long waitMs, Function<Event, T> result) {
+    return submit(tag -> request.submit(handle -> Native.belaySubmitAcquire(client, tag, handle, owner, waitMs)), result);
   }
 
   /** Releases; the hold has ended whatever the event says. */

@@ -9,43 +9,55 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToIntFunction;
 
-/** What to acquire, made once and used by any number of threads. A change makes another request. */
+/**
+ * What to acquire, for any number of threads. A change makes another request. The library's own is made for each call: one that lived
+ * as long as this object would be freed by the garbage collector, which costs more than an acquire's other work in Java.
+ */
 final class Request {
   static final long FOREVER_MS = -1;
 
   private final Primitive primitive;
   private final List<ToIntFunction<Handle>> settings;
-  private final String name;
   private final List<byte[]> names;
-  final Handle handle;
 
-  private Request(Primitive primitive, List<ToIntFunction<Handle>> settings, String name, List<byte[]> names) {
+  private Request(Primitive primitive, List<ToIntFunction<Handle>> settings, List<byte[]> names) {
     this.primitive = primitive;
     this.settings = settings;
-    this.name = name;
     this.names = names;
-    handle = new Handle(Handle.REQUEST, Native.belayRequestNew(primitive.number));
-    for (ToIntFunction<Handle> setting : settings) {
-      int status = setting.applyAsInt(handle);
-      if (status != 0) {
-        throw Errors.of(Event.refused(status, Event.inJava(Event.utf8(Native.belayRequestError(handle)))));
-      }
-    }
+    submit(handle -> 0); // throws if a setting is wrong
   }
 
   static Request of(Primitive primitive, boolean shared, List<byte[]> names) {
-    List<byte[]> own = names.stream().map(name -> Objects.requireNonNull(name, "name").clone()).toList();
-    List<ToIntFunction<Handle>> settings = new ArrayList<>();
-    for (byte[] name : own) {
+    List<byte[]> own = new ArrayList<>(names.size());
+    List<ToIntFunction<Handle>> settings = new ArrayList<>(names.size());
+    for (byte[] given : names) {
+      byte[] name = Objects.requireNonNull(given, "name").clone();
+      own.add(name);
       settings.add(shared ? handle -> Native.belayRequestAddSharedName(handle, name) : handle -> Native.belayRequestAddName(handle, name));
     }
-    return new Request(primitive, settings, String.join("', '", own.stream().map(Event::utf8).toList()), own);
+    return new Request(primitive, settings, own);
   }
 
   Request with(ToIntFunction<Handle> setting) {
     List<ToIntFunction<Handle>> more = new ArrayList<>(settings);
     more.add(setting);
-    return new Request(primitive, more, name, names);
+    return new Request(primitive, more, names);
+  }
+
+  /** Calls with a request of the library, which keeps nothing of it. */
+  int submit(ToIntFunction<Handle> call) {
+    Handle handle = new Handle(Handle.REQUEST, Native.belayRequestNew(primitive.number));
+    try {
+      for (ToIntFunction<Handle> setting : settings) {
+        int status = setting.applyAsInt(handle);
+        if (status != 0) {
+          throw Errors.of(Event.refused(status, Event.inJava(Event.utf8(Native.belayRequestError(handle)))));
+        }
+      }
+      return call.applyAsInt(handle);
+    } finally {
+      handle.free();
+    }
   }
 
   /** The client renews its holds. */
@@ -75,7 +87,7 @@ final class Request {
 
   /** The names, for people. */
   String name() {
-    return name;
+    return String.join("', '", names.stream().map(Event::utf8).toList());
   }
 
   List<byte[]> names() {

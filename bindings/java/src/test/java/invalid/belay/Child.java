@@ -317,7 +317,7 @@ final class Child {
       System.gc();
       Thread.sleep(20); // the cleaner's thread
       Map<String, Long> now = belay.metrics();
-      return now.get("pendings") == 0 && now.get("process_requests") <= 1 && now.get("holds") == 0;
+      return now.get("pendings") == 0 && now.get("process_requests") == 0 && now.get("holds") == 0;
     });
     Map<String, Long> now = belay.metrics();
     String objects = Stream.of("pendings", "holds", "process_requests", "process_events").map(name -> name + "=" + now.get(name))
