@@ -9,6 +9,7 @@ import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
@@ -26,7 +27,8 @@ public final class Hold implements AutoCloseable {
   private final long permits;
   private final AtomicBoolean ended = new AtomicBoolean();
   private final Cleaner.Cleanable dropped;
-  private final News news;
+  private final News.Inbox inbox;
+  private final AtomicReference<News> news = new AtomicReference<>(); // few listen
 
   Hold(Pump pump, Request request, Event granted) {
     this.pump = pump;
@@ -39,17 +41,16 @@ public final class Hold implements AutoCloseable {
       int index = i;
       fences[i] = pump.local(() -> Native.belayHoldFence(pump.client, number, index), 0);
     }
-    this.news = new News(pump.callbacks.news);
-    pump.attach(news, number);
-    dropped = Handle.CLEANER.register(this, abandonIfDropped(pump, number, ended, request.name()));
+    inbox = pump.inbox(number);
+    dropped = Handle.CLEANER.register(this, abandonIfDropped(pump, number, ended, request));
   }
 
   /** A static method, as what it returns must not refer to the hold. */
-  private static Runnable abandonIfDropped(Pump pump, long number, AtomicBoolean ended, String name) {
+  private static Runnable abandonIfDropped(Pump pump, long number, AtomicBoolean ended, Request request) {
     return () -> {
       if (ended.compareAndSet(false, true) && pump.local(() -> Native.belayHoldState(pump.client, number), 0) > 0) {
         pump.abandon(number);
-        pump.warnOfAbandoned("a hold of '" + name + "' was dropped without a release");
+        pump.warnOfAbandoned("a hold of '" + request.name() + "' was dropped without a release");
       }
     };
   }
@@ -103,7 +104,7 @@ public final class Hold implements AutoCloseable {
 
   /** {@return why the hold was lost, for people; empty if it is held, or was released without a loss} Without the network. */
   public String message() {
-    Event last = news.last();
+    Event last = inbox.last();
     boolean told = last != null && last.kind() == Numbers.LOST;
     return told ? last.message() : state() == State.LOST ? "the hold was lost" : "";
   }
@@ -163,7 +164,11 @@ public final class Hold implements AutoCloseable {
   }
 
   private Hold on(int kind, Consumer<Reason> action) {
-    news.on(kind, kind != Numbers.RECOVERED, Objects.requireNonNull(action, "action"));
+    if (news.get() == null) {
+      news.compareAndSet(null, new News(pump.callbacks.news));
+      inbox.attach(news.get());
+    }
+    news.get().on(kind, kind != Numbers.RECOVERED, Objects.requireNonNull(action, "action"));
     return this;
   }
 

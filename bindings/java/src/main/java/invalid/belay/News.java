@@ -12,42 +12,37 @@ import java.util.function.Consumer;
 final class News {
   private record Listener(int kind, Consumer<Reason> action) {}
 
-  /** What the pump has of a hold. It does not keep the hold, which may be dropped; and keeps the last news for one that comes later. */
+  /**
+   * What the pump, which alone tells it something, has of a hold. It does not keep the hold, which may be dropped; and keeps the last
+   * news for those that listen later.
+   */
   static final class Inbox {
-    private final ReentrantLock lock = new ReentrantLock();
-    private WeakReference<News> news;
-    private Event last;
+    private volatile Event last;
+    private volatile WeakReference<News> news;
 
     void tell(Event event) {
-      lock.lock();
-      try {
-        last = event;
-        News attached = news == null ? null : news.get();
-        if (attached != null) {
-          attached.tell(event);
-        }
-      } finally {
-        lock.unlock();
+      last = event;
+      News attached = news == null ? null : news.get();
+      if (attached != null) {
+        attached.hear(this);
       }
     }
 
     void attach(News attached) {
-      lock.lock();
-      try {
-        news = new WeakReference<>(attached);
-        if (last != null) {
-          attached.tell(last);
-        }
-      } finally {
-        lock.unlock();
-      }
+      news = new WeakReference<>(attached);
+      attached.hear(this);
+    }
+
+    /** The last news, or null. */
+    Event last() {
+      return last;
     }
   }
 
   private final ReentrantLock lock = new ReentrantLock();
   private final Executor executor;
   private final List<Listener> listeners = new ArrayList<>();
-  private volatile Event last;
+  private Event last;
   private CompletableFuture<Void> told = CompletableFuture.completedFuture(null);
 
   News(Executor executor) {
@@ -68,14 +63,14 @@ final class News {
     }
   }
 
-  /** The last news, or null. */
-  Event last() {
-    return last;
-  }
-
-  private void tell(Event event) {
+  /** Calls back for the last of an inbox, unless it has done so. */
+  private void hear(Inbox inbox) {
     lock.lock();
     try {
+      Event event = inbox.last;
+      if (event == last) {
+        return;
+      }
       last = event;
       for (Listener listener : listeners) {
         if (listener.kind == event.kind()) {

@@ -322,17 +322,18 @@ final class Pump implements Runnable {
     }
   }
 
-  /** The news may come before the hold's own thread attaches it, and after its release: then nobody would ever remove the entry. */
+  /** The news may come before the hold's own thread asks for its inbox, and after its release: then nobody would remove the entry. */
   private void tell(Event event) {
     long hold = event.hold();
-    holds.computeIfAbsent(hold, number -> new News.Inbox()).tell(event);
+    inbox(hold).tell(event);
     if (Native.belayHoldState(client, hold) < 0) {
       holds.remove(hold);
     }
   }
 
-  void attach(News news, long hold) {
-    holds.computeIfAbsent(hold, number -> new News.Inbox()).attach(news);
+  /** Where the news of a hold come that was just granted, until its release. */
+  News.Inbox inbox(long hold) {
+    return holds.computeIfAbsent(hold, number -> new News.Inbox());
   }
 
   void warnOfAbandoned(String what) {

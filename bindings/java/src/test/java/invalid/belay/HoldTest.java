@@ -3,6 +3,7 @@ package invalid.belay;
 import static invalid.belay.Server.eventually;
 import static org.junit.jupiter.api.Assertions.*;
 
+import invalid.belay.internal.Numbers;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.List;
@@ -10,6 +11,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
@@ -62,6 +64,43 @@ final class HoldTest extends ServerTest {
     LockLostException e = assertThrows(LockLostException.class, hold::release);
     assertEquals(Reason.BROKEN, e.reason().orElseThrow());
     assertThrows(UnknownHoldException.class, hold::release);
+    AtomicReference<Reason> afterwards = new AtomicReference<>();
+    hold.onLost(afterwards::set);
+    eventually(() -> afterwards.get() == Reason.BROKEN);
+  }
+
+  @Test
+  void lossThatRacesWithItsFirstListenerIsToldOnce() throws Exception {
+    Belay other = another();
+    AtomicInteger told = new AtomicInteger();
+    for (int i = 1; i <= 100; ++i) {
+      int losses = i;
+      Hold hold = belay.lock("a").acquire();
+      var breaker = thread(() -> other.breakLock("a"));
+      long listen = System.nanoTime() + 3000L * i; // the news come meanwhile, or later
+      while (System.nanoTime() < listen) {
+        Thread.onSpinWait();
+      }
+      hold.onLost(told::incrementAndGet);
+      join(breaker);
+      eventually(() -> told.get() >= losses);
+      assertThrows(LockLostException.class, hold::close);
+      assertEquals(losses, told.get());
+    }
+  }
+
+  @Test
+  void newsOfWhichTwoAskAtOnceAreToldOnce() {
+    ConcurrentLinkedQueue<Reason> told = new ConcurrentLinkedQueue<>();
+    News.Inbox inbox = new News.Inbox();
+    News news = new News(Runnable::run);
+    inbox.attach(news);
+    news.on(Numbers.LOST, true, told::add);
+    Event lost = Event.lostByClose();
+    lost.numbers()[Numbers.FIELD_KIND] = Numbers.LOST;
+    inbox.tell(lost);
+    inbox.attach(news);
+    assertEquals(List.of(Reason.CLOSED), List.copyOf(told));
   }
 
   @Test
@@ -74,7 +113,9 @@ final class HoldTest extends ServerTest {
     eventually(() -> broken.state() == State.LOST);
     assertFalse(broken.message().isEmpty()); // also before its reason has come
     eventually(() -> broken.message().matches("hold .* of 'a' was lost: it was broken by .*"));
+    String why = broken.message();
     assertThrows(LockLostException.class, broken::release);
+    assertEquals(why, broken.message());
     released.release();
     assertEquals("", released.message());
     belay.close();
