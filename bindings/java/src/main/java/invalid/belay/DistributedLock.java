@@ -1,7 +1,6 @@
 package invalid.belay;
 
 import invalid.belay.internal.Native;
-import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -65,14 +64,14 @@ public final class DistributedLock implements Lock {
   private final Pump pump;
   private final boolean shared;
   private final Request request;
-  private final ByteBuffer names; // tells locks of the same names and side from others
+  private final String names; // tells locks of the same names and side from others
   private final long given; // owner; 0: the thread
 
   DistributedLock(Belay belay, boolean shared, List<byte[]> names) {
     this(belay, shared, Request.of(Primitive.LOCK, shared, names), Kept.Key.of(Primitive.LOCK, shared, names), 0);
   }
 
-  private DistributedLock(Belay belay, boolean shared, Request request, ByteBuffer names, long given) {
+  private DistributedLock(Belay belay, boolean shared, Request request, String names, long given) {
     this.belay = belay;
     this.pump = belay.pump;
     this.shared = shared;
@@ -406,17 +405,17 @@ public final class DistributedLock implements Lock {
    * @throws NotHeldException if this thread has not locked it
    */
   public long fence() {
-    return ofOwner(belay.kept.holds(key()).peekLast()).fence(request.names().get(0));
+    return ofOwner(belay.kept.last(key())).fence(request.names().get(0));
   }
 
   /** {@return how often this thread, or its owner, has locked it without unlocking} */
   public int getHoldCount() {
-    return belay.kept.holds(key()).size();
+    return belay.kept.count(key());
   }
 
   /** {@return whether this thread, or its owner, has locked it, and has not lost it} */
   public boolean isHeldByCurrentThread() {
-    Hold last = belay.kept.holds(key()).peekLast();
+    Hold last = belay.kept.last(key());
     return last != null && last.state() != State.LOST;
   }
 

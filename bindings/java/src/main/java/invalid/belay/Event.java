@@ -3,9 +3,6 @@ package invalid.belay;
 import static invalid.belay.internal.Numbers.*;
 
 import invalid.belay.internal.Native;
-import java.nio.ByteBuffer;
-import java.nio.CharBuffer;
-import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -34,9 +31,8 @@ record Event(long[] numbers, String message, byte[] text, List<Member> members, 
     this(numbers, message, null, List.of(), List.of());
   }
 
-  /** The event of a row, which it frees. */
-  static Event take(long[] rows, int row) {
-    long[] numbers = Arrays.copyOfRange(rows, row * ROW, (row + 1) * ROW);
+  /** The event of a row, which it keeps; it frees what is native of it. */
+  static Event take(long[] numbers) {
     long event = numbers[ROW - 1];
     if (event == 0) {
       return new Event(numbers, "");
@@ -84,12 +80,11 @@ record Event(long[] numbers, String message, byte[] text, List<Member> members, 
   }
 
   static byte[] utf8(String text, String what) {
-    try {
-      ByteBuffer encoded = StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(Objects.requireNonNull(text, what)));
-      return Arrays.copyOf(encoded.array(), encoded.limit());
-    } catch (CharacterCodingException e) {
+    byte[] bytes = Objects.requireNonNull(text, what).getBytes(StandardCharsets.UTF_8);
+    if (!utf8(bytes).equals(text)) {
       throw Request.invalid(what + " had half of a surrogate pair");
     }
+    return bytes;
   }
 
   static byte[][] utf8(String[] texts, String what) {

@@ -1,33 +1,37 @@
 package invalid.belay;
 
 import java.lang.ref.WeakReference;
-import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Predicate;
 
 /** The holds of a client that the user does not see: what lock() and a semaphore's acquire() got, until unlock() and release(). */
 final class Kept {
   /** Whose hold of what. */
-  record Key(long owner, ByteBuffer names) {
+  record Key(long owner, String names) {
     /** The same for names in any order. */
-    static ByteBuffer of(Primitive primitive, boolean shared, List<byte[]> names) {
-      ByteBuffer key = ByteBuffer.allocate(2 + names.stream().mapToInt(name -> Integer.BYTES + name.length).sum());
-      key.put((byte) primitive.number).put((byte) (shared ? 1 : 0));
-      names.stream().sorted(Arrays::compare).forEach(name -> key.putInt(name.length).put(name));
-      return key.flip().asReadOnlyBuffer();
+    static String of(Primitive primitive, boolean shared, List<byte[]> names) {
+      StringBuilder key = new StringBuilder().append((char) primitive.number).append(shared);
+      List<byte[]> sorted = new ArrayList<>(names);
+      sorted.sort(Arrays::compare);
+      for (byte[] name : sorted) {
+        key.append((char) name.length).append(new String(name, StandardCharsets.ISO_8859_1));
+      }
+      return key.toString();
     }
   }
 
-  /** The thread is not kept: one that ended, or that nothing can ever continue, holds nothing. */
+  /** The thread is not kept: one that ended, or that nothing can ever continue, holds nothing. The map guards the holds. */
   private record Entry(WeakReference<Thread> thread, Deque<Hold> holds) {
     boolean hasEnded() {
       Thread owner = thread == null ? null : thread.get();
@@ -40,16 +44,28 @@ final class Kept {
   /** With the thread whose end ends them, or null. */
   void add(Key key, Thread thread, Hold hold) {
     entries.compute(key, (same, found) -> {
-      Entry entry = found != null ? found : new Entry(thread == null ? null : new WeakReference<>(thread), new ConcurrentLinkedDeque<>());
+      Entry entry = found != null ? found : new Entry(thread == null ? null : new WeakReference<>(thread), new ArrayDeque<>(1));
       entry.holds.addLast(hold);
       return entry;
     });
   }
 
-  /** Those holds, the first one first. */
-  Deque<Hold> holds(Key key) {
-    Entry entry = entries.get(key);
-    return entry == null ? new ArrayDeque<>() : entry.holds;
+  /** The last one, or null. */
+  Hold last(Key key) {
+    return seen(key, Deque::peekLast, null);
+  }
+
+  int count(Key key) {
+    return seen(key, Deque::size, 0);
+  }
+
+  private <T> T seen(Key key, Function<Deque<Hold>, T> look, T ifNone) {
+    AtomicReference<T> seen = new AtomicReference<>(ifNone);
+    entries.computeIfPresent(key, (same, entry) -> {
+      seen.set(look.apply(entry.holds));
+      return entry;
+    });
+    return seen.get();
   }
 
   /** Takes the last one that fits, or null. */

@@ -4,6 +4,7 @@ import invalid.belay.internal.Handle;
 import invalid.belay.internal.Native;
 import invalid.belay.internal.Numbers;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -159,7 +160,7 @@ final class Pump implements Runnable {
     }
     if (came == 1) {
       pending.remove(tag);
-      return Event.take(row, 0);
+      return Event.take(row);
     }
     return await(waiter, tag, interruptible);
   }
@@ -268,7 +269,7 @@ final class Pump implements Runnable {
       for (int row = 0; row < count; ++row) {
         open = rows[row * Event.ROW + Numbers.FIELD_KIND] != Numbers.END;
         int next = row;
-        guarded(() -> dispatch(Event.take(rows, next)));
+        guarded(() -> dispatch(Event.take(Arrays.copyOfRange(rows, next * Event.ROW, (next + 1) * Event.ROW))));
       }
     }
     holds.clear();
