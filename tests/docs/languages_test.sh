@@ -68,7 +68,7 @@ build_java() {
   local jars=("$work"/belay-*.jar)
   jar=${jars[0]}
   whole "$1" >"$at/Program.java"
-  javac -Xlint:all,-try -Werror -cp "$jar" -d "$at" "$at/Program.java"
+  javac -J-XX:TieredStopAtLevel=1 -Xlint:all,-try -Werror -cp "$jar" -d "$at" "$at/Program.java"
 }
 run_java() { java -XX:TieredStopAtLevel=1 -cp "$jar:$at" Program; }
 

@@ -69,7 +69,7 @@ $(block)
 }
 END
   local jars=("$work"/belay-*.jar)
-  java -cp "${jars[0]}" "$here/Quickstart.java"
+  java -XX:TieredStopAtLevel=1 -cp "${jars[0]}" "$here/Quickstart.java"
 }
 
 run_lua() {

@@ -468,25 +468,34 @@ final class LockTest extends ServerTest {
     try (Server stopped = new Server(); Belay client = Belay.connect(stopped.url()); Belay other = Belay.connect(stopped.url())) {
       client.lock("mine").acquireAsync().get();
       other.lock("taken").lock();
-      DistributedLock unknown = client.lock("unknown");
-      Future<?> said = thread(() -> endsAfter(1000, () -> assertFalse(client.lock("taken").tryLock(1, TimeUnit.SECONDS))));
+      Future<?> said = endsAfter(1000, () -> assertFalse(client.lock("taken").tryLock(1, TimeUnit.SECONDS)));
       eventually(() -> client.inspect("taken").total() == 2);
       stopped.pause();
-      endsAfter(500, () -> assertFalse(client.lock("mine").tryLock(500, TimeUnit.MILLISECONDS)));
-      endsAfter(500, () -> assertThrows(UnavailableException.class, () -> unknown.tryLock(500, TimeUnit.MILLISECONDS)));
-      endsAfter(250, () -> assertThrows(UnavailableException.class, () -> unknown.tryLock(1, TimeUnit.MILLISECONDS)));
-      join(said);
+      Future<?> mine = endsAfter(500, () -> assertFalse(client.lock("mine").tryLock(500, TimeUnit.MILLISECONDS)));
+      Future<?> unknown = unavailableAfter(500, client.lock("unknown"), 500);
+      Future<?> briefly = unavailableAfter(250, client.lock("briefly"), 1);
+      for (Future<?> ended : List.of(said, mine, unknown, briefly)) {
+        join(ended);
+      }
       stopped.kill();
-      endsAfter(500, () -> assertThrows(UnavailableException.class, () -> client.lock("mine").tryLock(500, TimeUnit.MILLISECONDS)));
-      endsAfter(500, () -> assertThrows(UnavailableException.class, () -> unknown.tryLock(500, TimeUnit.MILLISECONDS)));
+      Future<?> away = unavailableAfter(500, client.lock("mine"), 500);
+      join(unavailableAfter(500, client.lock("unknown"), 500));
+      join(away);
+      stopped.start(); // for a close that need not wait for the server
     }
   }
 
-  private static void endsAfter(long millis, Body body) throws Exception {
-    long begun = System.nanoTime();
-    join(thread(body));
-    long took = (System.nanoTime() - begun) / 1_000_000;
-    assertTrue(took >= millis - 10 && took < 4000, took + " ms instead of " + millis);
+  private static Future<?> unavailableAfter(long millis, Lock lock, long waitMs) {
+    return endsAfter(millis, () -> assertThrows(UnavailableException.class, () -> lock.tryLock(waitMs, TimeUnit.MILLISECONDS)));
+  }
+
+  private static Future<?> endsAfter(long millis, Body body) {
+    return thread(() -> {
+      long begun = System.nanoTime();
+      body.run();
+      long took = (System.nanoTime() - begun) / 1_000_000;
+      assertTrue(took >= millis - 10 && took < 4000, took + " ms instead of " + millis);
+    });
   }
 
   @Test
