@@ -26,6 +26,10 @@ documentation() {
   mapfile -t sources < <(find bindings/java/src/main bindings/java/src/generated -name '*.java')
   javadoc "${quick[@]/#/-J}" -quiet -Xdoclint:all -Xdoclint/package:invalid.belay -Xmaxwarns 1000 -Werror --release 17 \
     -d build/java/javadoc "${sources[@]}" || status=1
+  if ! jar --list --file build/java/maven/sources/belay-*-sources.jar | grep -x invalid/belay/Errors.java >/dev/null; then
+    echo "the jar of sources lacks those that are generated"
+    status=1
+  fi
   if ! tests/docs/quickstart_test.sh java "$prefix" build/java/maven; then
     echo "the example of README fails"
     status=1
