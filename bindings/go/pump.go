@@ -29,7 +29,8 @@ const maxCrossings = 8
 var maxPatient = int32(min(4, runtime.GOMAXPROCS(0)-1))
 
 var (
-	crossings = make(chan struct{}, maxCrossings)
+	crossings atomic.Int32                        // those in the library, and those that wait for their turn to enter it
+	turns     = make(chan struct{}, maxCrossings) // one for each that left while others waited
 	patient   atomic.Int32
 )
 
@@ -119,8 +120,8 @@ func (c *Client) with(f func(handle uintptr)) bool {
 	if c == nil {
 		return false
 	}
-	crossings <- struct{}{}
-	defer func() { <-crossings }()
+	enter()
+	defer leave()
 	c.inside.RLock()
 	defer c.inside.RUnlock()
 	if c.handle == 0 {
@@ -128,6 +129,18 @@ func (c *Client) with(f func(handle uintptr)) bool {
 	}
 	f(c.handle)
 	return true
+}
+
+func enter() {
+	if crossings.Add(1) > maxCrossings {
+		<-turns
+	}
+}
+
+func leave() {
+	if crossings.Add(-1) >= maxCrossings {
+		turns <- struct{}{}
+	}
 }
 
 // local calls what needs no server: it gives a number, or minus a status.
