@@ -143,7 +143,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 func (c *Client) Break(ctx context.Context, name string, fence int64) ([]Member, error) {
 	e, err := c.ask(ctx, native.SubmitBreak(name, fence))
 	defer e.free()
-	return all(e, e.member), err
+	return all(&e, e.member), err
 }
 
 // List finds names in use that match a glob pattern (*, ?, [a-z], \ escapes), limit of them at most. It also returns how many there
@@ -151,7 +151,7 @@ func (c *Client) Break(ctx context.Context, name string, fence int64) ([]Member,
 func (c *Client) List(ctx context.Context, pattern string, limit int) (names []string, total int64, err error) {
 	e, err := c.ask(ctx, native.SubmitList(pattern, int64(limit)))
 	defer e.free()
-	return all(e, e.name), e[native.FieldTotal], err
+	return all(&e, e.name), e[native.FieldTotal], err
 }
 
 // Names iterates over all names in use that match a pattern, as [Client.List] does; from Go 1.23 on by range. It asks when the loop begins,

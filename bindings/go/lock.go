@@ -66,13 +66,13 @@ func (l *lock) try(ctx context.Context, more ...func(request uintptr)) (*Hold, b
 }
 
 // submit waits so long at most, and no longer than the context lives.
-func (l *lock) submit(ctx context.Context, limit time.Duration, more ...func(request uintptr)) (*event, error) {
+func (l *lock) submit(ctx context.Context, limit time.Duration, more ...func(request uintptr)) (event, error) {
 	wait := milliseconds(limit)
 	switch {
 	case limit == forever:
 		wait = -1
 	case limit < 0:
-		return new(event), &Error{Status: ErrInvalidArgument, Message: "wait was " + limit.String() + ": 0s or more is allowed"}
+		return event{}, &Error{Status: ErrInvalidArgument, Message: "wait was " + limit.String() + ": 0s or more is allowed"}
 	}
 	return l.client.run(ctx, func(handle uintptr, tag int64, patienceMs int64, e *event) bool {
 		request := native.BelayRequestNew(int(l.primitive))
@@ -91,7 +91,7 @@ func (l *lock) submit(ctx context.Context, limit time.Duration, more ...func(req
 }
 
 // hold makes a hold of a grant, unless nobody waits for it any more.
-func (l *lock) hold(ctx context.Context, e *event) (*Hold, error) {
+func (l *lock) hold(ctx context.Context, e event) (*Hold, error) {
 	id := e[native.FieldHold]
 	if ctx.Err() != nil {
 		l.client.with(func(handle uintptr) { native.BelayReleaseNowait(handle, id) })

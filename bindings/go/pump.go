@@ -34,6 +34,9 @@ var (
 	patient   atomic.Int32
 )
 
+// rows are what the library writes events to. One per call would be garbage: what C gets a pointer to is never on the stack.
+var rows = sync.Pool{New: func() any { return new(event) }}
+
 const batch = 64 // how many events the pump takes in one crossing
 
 // calls is where a call and its event meet that did not come back in the call's crossing.
@@ -62,37 +65,40 @@ type submission func(handle uintptr, tag int64, patienceMs int64, e *event) bool
 
 // run submits, waits for the event, and returns it; of a failure an empty one. If the context ends, the submission is cancelled; a change
 // that was sent is not undone, and its event still tells how it ended. The caller frees the event.
-func (c *Client) run(ctx context.Context, submit submission) (*event, error) {
+func (c *Client) run(ctx context.Context, submit submission) (event, error) {
 	if ctx == nil {
-		return new(event), noContext()
+		return event{}, noContext()
 	}
 	if ctx.Err() != nil {
-		return new(event), interrupted(ctx, 0, "")
+		return event{}, interrupted(ctx, 0, "")
 	}
 	return c.submit(ctx, submit)
 }
 
 // submit is as run, but submits also if the context has ended.
-func (c *Client) submit(ctx context.Context, submit submission) (*event, error) {
-	e, tag, came := new(event), int64(0), false
-	if !c.with(func(handle uintptr) {
+func (c *Client) submit(ctx context.Context, submit submission) (event, error) {
+	row, tag, came := rows.Get().(*event), int64(0), false
+	lives := c.with(func(handle uintptr) {
 		tag = c.calls.last.Add(1)
-		came = patiently(handle, tag, e, submit)
-	}) {
-		return e, c.refusal()
+		came = patiently(handle, tag, row, submit)
+	})
+	e := *row
+	rows.Put(row)
+	if !lives {
+		return event{}, c.refusal()
 	}
 	if !came {
 		meeting := c.calls.meet(tag)
 		select {
-		case *e = <-meeting:
+		case e = <-meeting:
 		case <-ctx.Done():
 			c.with(func(handle uintptr) { native.BelayCancel(handle, tag) })
-			*e = <-meeting
+			e = <-meeting
 		}
 	}
 	if e.status() != 0 {
 		defer e.free()
-		return new(event), e.failure(ctx)
+		return event{}, e.failure(ctx)
 	}
 	return e, nil
 }
@@ -107,10 +113,10 @@ func patiently(handle uintptr, tag int64, e *event, submit submission) bool {
 }
 
 // ask runs a submission that has no form which waits inside.
-func (c *Client) ask(ctx context.Context, submit native.Submission) (*event, error) {
+func (c *Client) ask(ctx context.Context, submit native.Submission) (event, error) {
 	return c.run(ctx, func(handle uintptr, tag int64, _ int64, e *event) bool {
 		refusal := submit(handle, tag)
-		e[native.FieldStatus] = int64(refusal)
+		*e = event{native.FieldStatus: int64(refusal)}
 		return refusal != 0
 	})
 }
