@@ -76,7 +76,6 @@ func (l *lock) submit(ctx context.Context, limit time.Duration, more ...func(req
 	}
 	return l.client.run(ctx, func(handle uintptr, tag int64, patienceMs int64, e *event) bool {
 		request := native.BelayRequestNew(int(l.primitive))
-		defer native.BelayRequestFree(request)
 		for _, set := range append(l.set[:len(l.set):len(l.set)], more...) {
 			set(request)
 		}
@@ -86,7 +85,7 @@ func (l *lock) submit(ctx context.Context, limit time.Duration, more ...func(req
 				wait = left
 			}
 		}
-		return native.AcquireRow(handle, tag, request, l.owner, wait, patienceMs, e[:]) != 0
+		return native.AcquireOnce(handle, tag, request, l.owner, wait, patienceMs, e[:]) != 0
 	})
 }
 

@@ -28,3 +28,13 @@
 %rename("$ignore", %$isfunction, regexmatch$name="^belay_options_set_") "";
 
 %include "rows.i"
+
+%inline %{
+/* acquire_row with a request for this one acquire: it is freed in the same crossing. */
+static int32_t acquire_once(belay_client* client, int64_t tag, belay_request* request, int64_t owner, int64_t wait_ms, int64_t patience_ms,
+                            int64_t* values, int32_t count) {
+  const int32_t came = acquire_row(client, tag, request, owner, wait_ms, patience_ms, values, count);
+  belay_request_free(request);
+  return came;
+}
+%}

@@ -248,11 +248,20 @@ static belay_event* metrics_event(belay_client* client) {
   return event;
 }
 
+
+/* acquire_row with a request for this one acquire: it is freed in the same crossing. */
+static int32_t acquire_once(belay_client* client, int64_t tag, belay_request* request, int64_t owner, int64_t wait_ms, int64_t patience_ms,
+                            int64_t* values, int32_t count) {
+  const int32_t came = acquire_row(client, tag, request, owner, wait_ms, patience_ms, values, count);
+  belay_request_free(request);
+  return came;
+}
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_5c1af5ff85ad9ed9(void *_swig_go_0) {
+void _wrap_Swig_free_native_af367f3e0656db66(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -262,7 +271,7 @@ void _wrap_Swig_free_native_5c1af5ff85ad9ed9(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_5c1af5ff85ad9ed9(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_af367f3e0656db66(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -275,7 +284,7 @@ void *_wrap_Swig_malloc_native_5c1af5ff85ad9ed9(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_BelayStatusClass_native_5c1af5ff85ad9ed9(long long _swig_go_0) {
+intgo _wrap_BelayStatusClass_native_af367f3e0656db66(long long _swig_go_0) {
   int64_t arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -288,7 +297,7 @@ intgo _wrap_BelayStatusClass_native_5c1af5ff85ad9ed9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_BelayStatusName_native_5c1af5ff85ad9ed9(long long _swig_go_0) {
+_gostring_ _wrap_BelayStatusName_native_af367f3e0656db66(long long _swig_go_0) {
   int64_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -301,7 +310,7 @@ _gostring_ _wrap_BelayStatusName_native_5c1af5ff85ad9ed9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_BelayVersion_native_5c1af5ff85ad9ed9() {
+_gostring_ _wrap_BelayVersion_native_af367f3e0656db66() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -312,7 +321,7 @@ _gostring_ _wrap_BelayVersion_native_5c1af5ff85ad9ed9() {
 }
 
 
-intgo _wrap_BelayAbi_native_5c1af5ff85ad9ed9() {
+intgo _wrap_BelayAbi_native_af367f3e0656db66() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -323,7 +332,7 @@ intgo _wrap_BelayAbi_native_5c1af5ff85ad9ed9() {
 }
 
 
-belay_options *_wrap_BelayOptionsNew_native_5c1af5ff85ad9ed9() {
+belay_options *_wrap_BelayOptionsNew_native_af367f3e0656db66() {
   belay_options *result = 0 ;
   belay_options *_swig_go_result;
   
@@ -334,7 +343,7 @@ belay_options *_wrap_BelayOptionsNew_native_5c1af5ff85ad9ed9() {
 }
 
 
-void _wrap_BelayOptionsFree_native_5c1af5ff85ad9ed9(belay_options *_swig_go_0) {
+void _wrap_BelayOptionsFree_native_af367f3e0656db66(belay_options *_swig_go_0) {
   belay_options *arg1 = (belay_options *) 0 ;
   
   arg1 = *(belay_options **)&_swig_go_0; 
@@ -344,7 +353,7 @@ void _wrap_BelayOptionsFree_native_5c1af5ff85ad9ed9(belay_options *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_BelayOptionsError_native_5c1af5ff85ad9ed9(belay_options *_swig_go_0) {
+_gostring_ _wrap_BelayOptionsError_native_af367f3e0656db66(belay_options *_swig_go_0) {
   belay_options *arg1 = (belay_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -357,7 +366,7 @@ _gostring_ _wrap_BelayOptionsError_native_5c1af5ff85ad9ed9(belay_options *_swig_
 }
 
 
-intgo _wrap_BelayOptionsSet_native_5c1af5ff85ad9ed9(belay_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+intgo _wrap_BelayOptionsSet_native_af367f3e0656db66(belay_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   belay_options *arg1 = (belay_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -384,7 +393,7 @@ intgo _wrap_BelayOptionsSet_native_5c1af5ff85ad9ed9(belay_options *_swig_go_0, _
 }
 
 
-_gostring_ _wrap_BelayOptionsGet_native_5c1af5ff85ad9ed9(belay_options *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_BelayOptionsGet_native_af367f3e0656db66(belay_options *_swig_go_0, _gostring_ _swig_go_1) {
   belay_options *arg1 = (belay_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *result = 0 ;
@@ -404,7 +413,7 @@ _gostring_ _wrap_BelayOptionsGet_native_5c1af5ff85ad9ed9(belay_options *_swig_go
 }
 
 
-_gostring_ _wrap_BelayOptionName_native_5c1af5ff85ad9ed9(intgo _swig_go_0) {
+_gostring_ _wrap_BelayOptionName_native_af367f3e0656db66(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -417,7 +426,7 @@ _gostring_ _wrap_BelayOptionName_native_5c1af5ff85ad9ed9(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_BelayOptionText_native_5c1af5ff85ad9ed9(_gostring_ _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_BelayOptionText_native_af367f3e0656db66(_gostring_ _swig_go_0, intgo _swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -437,7 +446,7 @@ _gostring_ _wrap_BelayOptionText_native_5c1af5ff85ad9ed9(_gostring_ _swig_go_0, 
 }
 
 
-belay_client *_wrap_BelayClientNew_native_5c1af5ff85ad9ed9(belay_options *_swig_go_0) {
+belay_client *_wrap_BelayClientNew_native_af367f3e0656db66(belay_options *_swig_go_0) {
   belay_options *arg1 = (belay_options *) 0 ;
   belay_client *result = 0 ;
   belay_client *_swig_go_result;
@@ -450,7 +459,7 @@ belay_client *_wrap_BelayClientNew_native_5c1af5ff85ad9ed9(belay_options *_swig_
 }
 
 
-void _wrap_BelayClientFree_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0) {
+void _wrap_BelayClientFree_native_af367f3e0656db66(belay_client *_swig_go_0) {
   belay_client *arg1 = (belay_client *) 0 ;
   
   arg1 = *(belay_client **)&_swig_go_0; 
@@ -460,7 +469,7 @@ void _wrap_BelayClientFree_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0) {
 }
 
 
-intgo _wrap_BelayClientShutdown_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0) {
+intgo _wrap_BelayClientShutdown_native_af367f3e0656db66(belay_client *_swig_go_0) {
   belay_client *arg1 = (belay_client *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -473,7 +482,7 @@ intgo _wrap_BelayClientShutdown_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0
 }
 
 
-long long _wrap_BelayClientFd_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0) {
+long long _wrap_BelayClientFd_native_af367f3e0656db66(belay_client *_swig_go_0) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -486,7 +495,7 @@ long long _wrap_BelayClientFd_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_BelayClientId_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0) {
+_gostring_ _wrap_BelayClientId_native_af367f3e0656db66(belay_client *_swig_go_0) {
   belay_client *arg1 = (belay_client *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -499,7 +508,7 @@ _gostring_ _wrap_BelayClientId_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0)
 }
 
 
-belay_request *_wrap_BelayRequestNew_native_5c1af5ff85ad9ed9(intgo _swig_go_0) {
+belay_request *_wrap_BelayRequestNew_native_af367f3e0656db66(intgo _swig_go_0) {
   int32_t arg1 ;
   belay_request *result = 0 ;
   belay_request *_swig_go_result;
@@ -512,7 +521,7 @@ belay_request *_wrap_BelayRequestNew_native_5c1af5ff85ad9ed9(intgo _swig_go_0) {
 }
 
 
-void _wrap_BelayRequestFree_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0) {
+void _wrap_BelayRequestFree_native_af367f3e0656db66(belay_request *_swig_go_0) {
   belay_request *arg1 = (belay_request *) 0 ;
   
   arg1 = *(belay_request **)&_swig_go_0; 
@@ -522,7 +531,7 @@ void _wrap_BelayRequestFree_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_BelayRequestError_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0) {
+_gostring_ _wrap_BelayRequestError_native_af367f3e0656db66(belay_request *_swig_go_0) {
   belay_request *arg1 = (belay_request *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -535,7 +544,7 @@ _gostring_ _wrap_BelayRequestError_native_5c1af5ff85ad9ed9(belay_request *_swig_
 }
 
 
-intgo _wrap_BelayRequestAddName_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_BelayRequestAddName_native_af367f3e0656db66(belay_request *_swig_go_0, _gostring_ _swig_go_1) {
   belay_request *arg1 = (belay_request *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -551,7 +560,7 @@ intgo _wrap_BelayRequestAddName_native_5c1af5ff85ad9ed9(belay_request *_swig_go_
 }
 
 
-intgo _wrap_BelayRequestAddSharedName_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_BelayRequestAddSharedName_native_af367f3e0656db66(belay_request *_swig_go_0, _gostring_ _swig_go_1) {
   belay_request *arg1 = (belay_request *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -567,7 +576,7 @@ intgo _wrap_BelayRequestAddSharedName_native_5c1af5ff85ad9ed9(belay_request *_sw
 }
 
 
-intgo _wrap_BelayRequestSetIdentity_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_BelayRequestSetIdentity_native_af367f3e0656db66(belay_request *_swig_go_0, _gostring_ _swig_go_1) {
   belay_request *arg1 = (belay_request *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -583,7 +592,7 @@ intgo _wrap_BelayRequestSetIdentity_native_5c1af5ff85ad9ed9(belay_request *_swig
 }
 
 
-intgo _wrap_BelayRequestSetPermits_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_BelayRequestSetPermits_native_af367f3e0656db66(belay_request *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   belay_request *arg1 = (belay_request *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -600,7 +609,7 @@ intgo _wrap_BelayRequestSetPermits_native_5c1af5ff85ad9ed9(belay_request *_swig_
 }
 
 
-intgo _wrap_BelayRequestSetGeneration_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_BelayRequestSetGeneration_native_af367f3e0656db66(belay_request *_swig_go_0, long long _swig_go_1) {
   belay_request *arg1 = (belay_request *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -615,7 +624,7 @@ intgo _wrap_BelayRequestSetGeneration_native_5c1af5ff85ad9ed9(belay_request *_sw
 }
 
 
-intgo _wrap_BelayRequestSetLockDelayMs_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_BelayRequestSetLockDelayMs_native_af367f3e0656db66(belay_request *_swig_go_0, long long _swig_go_1) {
   belay_request *arg1 = (belay_request *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -630,7 +639,7 @@ intgo _wrap_BelayRequestSetLockDelayMs_native_5c1af5ff85ad9ed9(belay_request *_s
 }
 
 
-intgo _wrap_BelayRequestSetLeaseMs_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_BelayRequestSetLeaseMs_native_af367f3e0656db66(belay_request *_swig_go_0, long long _swig_go_1) {
   belay_request *arg1 = (belay_request *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -645,7 +654,7 @@ intgo _wrap_BelayRequestSetLeaseMs_native_5c1af5ff85ad9ed9(belay_request *_swig_
 }
 
 
-intgo _wrap_BelayRequestSetMaxHoldMs_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_BelayRequestSetMaxHoldMs_native_af367f3e0656db66(belay_request *_swig_go_0, long long _swig_go_1) {
   belay_request *arg1 = (belay_request *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -660,7 +669,7 @@ intgo _wrap_BelayRequestSetMaxHoldMs_native_5c1af5ff85ad9ed9(belay_request *_swi
 }
 
 
-intgo _wrap_BelayRequestSetNotify_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, intgo _swig_go_1) {
+intgo _wrap_BelayRequestSetNotify_native_af367f3e0656db66(belay_request *_swig_go_0, intgo _swig_go_1) {
   belay_request *arg1 = (belay_request *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -675,7 +684,7 @@ intgo _wrap_BelayRequestSetNotify_native_5c1af5ff85ad9ed9(belay_request *_swig_g
 }
 
 
-intgo _wrap_BelayRequestSetConfirmed_native_5c1af5ff85ad9ed9(belay_request *_swig_go_0, intgo _swig_go_1) {
+intgo _wrap_BelayRequestSetConfirmed_native_af367f3e0656db66(belay_request *_swig_go_0, intgo _swig_go_1) {
   belay_request *arg1 = (belay_request *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -690,7 +699,7 @@ intgo _wrap_BelayRequestSetConfirmed_native_5c1af5ff85ad9ed9(belay_request *_swi
 }
 
 
-intgo _wrap_BelayReleaseNowait_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_BelayReleaseNowait_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -705,7 +714,7 @@ intgo _wrap_BelayReleaseNowait_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0,
 }
 
 
-belay_words *_wrap_BelayWordsNew_native_5c1af5ff85ad9ed9() {
+belay_words *_wrap_BelayWordsNew_native_af367f3e0656db66() {
   belay_words *result = 0 ;
   belay_words *_swig_go_result;
   
@@ -716,7 +725,7 @@ belay_words *_wrap_BelayWordsNew_native_5c1af5ff85ad9ed9() {
 }
 
 
-void _wrap_BelayWordsFree_native_5c1af5ff85ad9ed9(belay_words *_swig_go_0) {
+void _wrap_BelayWordsFree_native_af367f3e0656db66(belay_words *_swig_go_0) {
   belay_words *arg1 = (belay_words *) 0 ;
   
   arg1 = *(belay_words **)&_swig_go_0; 
@@ -726,7 +735,7 @@ void _wrap_BelayWordsFree_native_5c1af5ff85ad9ed9(belay_words *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_BelayWordsError_native_5c1af5ff85ad9ed9(belay_words *_swig_go_0) {
+_gostring_ _wrap_BelayWordsError_native_af367f3e0656db66(belay_words *_swig_go_0) {
   belay_words *arg1 = (belay_words *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -739,7 +748,7 @@ _gostring_ _wrap_BelayWordsError_native_5c1af5ff85ad9ed9(belay_words *_swig_go_0
 }
 
 
-intgo _wrap_BelayWordsAdd_native_5c1af5ff85ad9ed9(belay_words *_swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_BelayWordsAdd_native_af367f3e0656db66(belay_words *_swig_go_0, _gostring_ _swig_go_1) {
   belay_words *arg1 = (belay_words *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -755,7 +764,7 @@ intgo _wrap_BelayWordsAdd_native_5c1af5ff85ad9ed9(belay_words *_swig_go_0, _gost
 }
 
 
-intgo _wrap_BelaySubmitAcquire_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, belay_request *_swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_BelaySubmitAcquire_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, belay_request *_swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   belay_request *arg3 = (belay_request *) 0 ;
@@ -776,7 +785,7 @@ intgo _wrap_BelaySubmitAcquire_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0,
 }
 
 
-intgo _wrap_BelaySubmitRelease_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_BelaySubmitRelease_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -793,7 +802,7 @@ intgo _wrap_BelaySubmitRelease_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0,
 }
 
 
-intgo _wrap_BelaySubmitExtend_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_BelaySubmitExtend_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -812,7 +821,7 @@ intgo _wrap_BelaySubmitExtend_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, 
 }
 
 
-intgo _wrap_BelaySubmitDowngrade_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_BelaySubmitDowngrade_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -829,7 +838,7 @@ intgo _wrap_BelaySubmitDowngrade_native_5c1af5ff85ad9ed9(belay_client *_swig_go_
 }
 
 
-intgo _wrap_BelaySubmitVerify_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_BelaySubmitVerify_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -846,7 +855,7 @@ intgo _wrap_BelaySubmitVerify_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, 
 }
 
 
-intgo _wrap_BelaySubmitInspect_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+intgo _wrap_BelaySubmitInspect_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -864,7 +873,7 @@ intgo _wrap_BelaySubmitInspect_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0,
 }
 
 
-intgo _wrap_BelaySubmitBreak_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+intgo _wrap_BelaySubmitBreak_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -884,7 +893,7 @@ intgo _wrap_BelaySubmitBreak_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, l
 }
 
 
-intgo _wrap_BelaySubmitList_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+intgo _wrap_BelaySubmitList_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -904,7 +913,7 @@ intgo _wrap_BelaySubmitList_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, lo
 }
 
 
-intgo _wrap_BelaySubmitFencedWriteWords_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, belay_words *_swig_go_4) {
+intgo _wrap_BelaySubmitFencedWriteWords_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, belay_words *_swig_go_4) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -926,7 +935,7 @@ intgo _wrap_BelaySubmitFencedWriteWords_native_5c1af5ff85ad9ed9(belay_client *_s
 }
 
 
-intgo _wrap_BelaySubmitSemaphoreSetLimit_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+intgo _wrap_BelaySubmitSemaphoreSetLimit_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -946,7 +955,7 @@ intgo _wrap_BelaySubmitSemaphoreSetLimit_native_5c1af5ff85ad9ed9(belay_client *_
 }
 
 
-intgo _wrap_BelaySubmitSemaphoreAvailable_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+intgo _wrap_BelaySubmitSemaphoreAvailable_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -964,7 +973,7 @@ intgo _wrap_BelaySubmitSemaphoreAvailable_native_5c1af5ff85ad9ed9(belay_client *
 }
 
 
-intgo _wrap_BelaySubmitLatchSet_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_BelaySubmitLatchSet_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -986,7 +995,7 @@ intgo _wrap_BelaySubmitLatchSet_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0
 }
 
 
-intgo _wrap_BelaySubmitLatchCountDown_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+intgo _wrap_BelaySubmitLatchCountDown_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -1006,7 +1015,7 @@ intgo _wrap_BelaySubmitLatchCountDown_native_5c1af5ff85ad9ed9(belay_client *_swi
 }
 
 
-intgo _wrap_BelaySubmitLatchCount_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+intgo _wrap_BelaySubmitLatchCount_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -1024,7 +1033,7 @@ intgo _wrap_BelaySubmitLatchCount_native_5c1af5ff85ad9ed9(belay_client *_swig_go
 }
 
 
-intgo _wrap_BelaySubmitPing_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_BelaySubmitPing_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1039,7 +1048,7 @@ intgo _wrap_BelaySubmitPing_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, lo
 }
 
 
-intgo _wrap_BelayCancel_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_BelayCancel_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1054,7 +1063,7 @@ intgo _wrap_BelayCancel_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long l
 }
 
 
-long long _wrap_BelayHoldState_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1) {
+long long _wrap_BelayHoldState_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1069,7 +1078,7 @@ long long _wrap_BelayHoldState_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0,
 }
 
 
-long long _wrap_BelayHoldRemainingMs_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1) {
+long long _wrap_BelayHoldRemainingMs_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1084,7 +1093,7 @@ long long _wrap_BelayHoldRemainingMs_native_5c1af5ff85ad9ed9(belay_client *_swig
 }
 
 
-long long _wrap_BelayHoldFence_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+long long _wrap_BelayHoldFence_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1101,7 +1110,7 @@ long long _wrap_BelayHoldFence_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0,
 }
 
 
-intgo _wrap_BelayHoldAbandon_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_BelayHoldAbandon_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1116,7 +1125,7 @@ intgo _wrap_BelayHoldAbandon_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, l
 }
 
 
-long long _wrap_BelayOwnerHolds_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+long long _wrap_BelayOwnerHolds_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -1134,7 +1143,7 @@ long long _wrap_BelayOwnerHolds_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0
 }
 
 
-long long _wrap_BelayOwnerHold_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+long long _wrap_BelayOwnerHold_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -1154,7 +1163,7 @@ long long _wrap_BelayOwnerHold_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0,
 }
 
 
-void _wrap_BelayEventFree_native_5c1af5ff85ad9ed9(belay_event *_swig_go_0) {
+void _wrap_BelayEventFree_native_af367f3e0656db66(belay_event *_swig_go_0) {
   belay_event *arg1 = (belay_event *) 0 ;
   
   arg1 = *(belay_event **)&_swig_go_0; 
@@ -1164,7 +1173,7 @@ void _wrap_BelayEventFree_native_5c1af5ff85ad9ed9(belay_event *_swig_go_0) {
 }
 
 
-long long _wrap_BelayEventFence_native_5c1af5ff85ad9ed9(belay_event *_swig_go_0, intgo _swig_go_1) {
+long long _wrap_BelayEventFence_native_af367f3e0656db66(belay_event *_swig_go_0, intgo _swig_go_1) {
   belay_event *arg1 = (belay_event *) 0 ;
   int32_t arg2 ;
   int64_t result;
@@ -1179,7 +1188,7 @@ long long _wrap_BelayEventFence_native_5c1af5ff85ad9ed9(belay_event *_swig_go_0,
 }
 
 
-_gostring_ _wrap_BelayEventMessage_native_5c1af5ff85ad9ed9(belay_event *_swig_go_0) {
+_gostring_ _wrap_BelayEventMessage_native_af367f3e0656db66(belay_event *_swig_go_0) {
   belay_event *arg1 = (belay_event *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1192,7 +1201,7 @@ _gostring_ _wrap_BelayEventMessage_native_5c1af5ff85ad9ed9(belay_event *_swig_go
 }
 
 
-_gostring_ _wrap_BelayEventText_native_5c1af5ff85ad9ed9(belay_event *_swig_go_0) {
+_gostring_ _wrap_BelayEventText_native_af367f3e0656db66(belay_event *_swig_go_0) {
   belay_event *arg1 = (belay_event *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t length2 = 0 ;
@@ -1209,7 +1218,7 @@ _gostring_ _wrap_BelayEventText_native_5c1af5ff85ad9ed9(belay_event *_swig_go_0)
 }
 
 
-long long _wrap_BelayEventMemberInt_native_5c1af5ff85ad9ed9(belay_event *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2) {
+long long _wrap_BelayEventMemberInt_native_af367f3e0656db66(belay_event *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2) {
   belay_event *arg1 = (belay_event *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -1226,7 +1235,7 @@ long long _wrap_BelayEventMemberInt_native_5c1af5ff85ad9ed9(belay_event *_swig_g
 }
 
 
-_gostring_ _wrap_BelayEventMemberText_native_5c1af5ff85ad9ed9(belay_event *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_BelayEventMemberText_native_af367f3e0656db66(belay_event *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2) {
   belay_event *arg1 = (belay_event *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -1247,7 +1256,7 @@ _gostring_ _wrap_BelayEventMemberText_native_5c1af5ff85ad9ed9(belay_event *_swig
 }
 
 
-intgo _wrap_AcquireRow_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, belay_request *_swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6) {
+intgo _wrap_AcquireRow_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, belay_request *_swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   belay_request *arg3 = (belay_request *) 0 ;
@@ -1273,7 +1282,7 @@ intgo _wrap_AcquireRow_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long lo
 }
 
 
-intgo _wrap_ReleaseRow_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+intgo _wrap_ReleaseRow_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -1295,7 +1304,7 @@ intgo _wrap_ReleaseRow_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long lo
 }
 
 
-intgo _wrap_NextRows_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+intgo _wrap_NextRows_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   belay_client *arg1 = (belay_client *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1315,7 +1324,7 @@ intgo _wrap_NextRows_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0, long long
 }
 
 
-belay_event *_wrap_MetricsEvent_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0) {
+belay_event *_wrap_MetricsEvent_native_af367f3e0656db66(belay_client *_swig_go_0) {
   belay_client *arg1 = (belay_client *) 0 ;
   belay_event *result = 0 ;
   belay_event *_swig_go_result;
@@ -1324,6 +1333,32 @@ belay_event *_wrap_MetricsEvent_native_5c1af5ff85ad9ed9(belay_client *_swig_go_0
   
   result = (belay_event *)metrics_event(arg1);
   *(belay_event **)&_swig_go_result = (belay_event *)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_AcquireOnce_native_af367f3e0656db66(belay_client *_swig_go_0, long long _swig_go_1, belay_request *_swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6) {
+  belay_client *arg1 = (belay_client *) 0 ;
+  int64_t arg2 ;
+  belay_request *arg3 = (belay_request *) 0 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  int64_t *arg7 = (int64_t *) 0 ;
+  int32_t arg8 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(belay_client **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = *(belay_request **)&_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  arg7 = _swig_go_6.array; arg8 = (int32_t)_swig_go_6.len; 
+  
+  result = (int32_t)acquire_once(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 

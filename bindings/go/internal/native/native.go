@@ -123,74 +123,80 @@ typedef long long swig_type_93;
 typedef _goslice_ swig_type_94;
 typedef long long swig_type_95;
 typedef _goslice_ swig_type_96;
-extern void _wrap_Swig_free_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_5c1af5ff85ad9ed9(swig_intgo arg1);
-extern swig_intgo _wrap_BelayStatusClass_native_5c1af5ff85ad9ed9(swig_type_1 arg1);
-extern swig_type_2 _wrap_BelayStatusName_native_5c1af5ff85ad9ed9(swig_type_3 arg1);
-extern swig_type_4 _wrap_BelayVersion_native_5c1af5ff85ad9ed9(void);
-extern swig_intgo _wrap_BelayAbi_native_5c1af5ff85ad9ed9(void);
-extern uintptr_t _wrap_BelayOptionsNew_native_5c1af5ff85ad9ed9(void);
-extern void _wrap_BelayOptionsFree_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_5 _wrap_BelayOptionsError_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_intgo _wrap_BelayOptionsSet_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_6 arg2, swig_type_7 arg3);
-extern swig_type_8 _wrap_BelayOptionsGet_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_9 arg2);
-extern swig_type_10 _wrap_BelayOptionName_native_5c1af5ff85ad9ed9(swig_intgo arg1);
-extern swig_type_11 _wrap_BelayOptionText_native_5c1af5ff85ad9ed9(swig_type_12 arg1, swig_intgo arg2);
-extern uintptr_t _wrap_BelayClientNew_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern void _wrap_BelayClientFree_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_intgo _wrap_BelayClientShutdown_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_13 _wrap_BelayClientFd_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_14 _wrap_BelayClientId_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern uintptr_t _wrap_BelayRequestNew_native_5c1af5ff85ad9ed9(swig_intgo arg1);
-extern void _wrap_BelayRequestFree_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_15 _wrap_BelayRequestError_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_intgo _wrap_BelayRequestAddName_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_16 arg2);
-extern swig_intgo _wrap_BelayRequestAddSharedName_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_17 arg2);
-extern swig_intgo _wrap_BelayRequestSetIdentity_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_18 arg2);
-extern swig_intgo _wrap_BelayRequestSetPermits_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_19 arg2, swig_type_20 arg3);
-extern swig_intgo _wrap_BelayRequestSetGeneration_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_21 arg2);
-extern swig_intgo _wrap_BelayRequestSetLockDelayMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_22 arg2);
-extern swig_intgo _wrap_BelayRequestSetLeaseMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_23 arg2);
-extern swig_intgo _wrap_BelayRequestSetMaxHoldMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_24 arg2);
-extern swig_intgo _wrap_BelayRequestSetNotify_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_BelayRequestSetConfirmed_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_BelayReleaseNowait_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_25 arg2);
-extern uintptr_t _wrap_BelayWordsNew_native_5c1af5ff85ad9ed9(void);
-extern void _wrap_BelayWordsFree_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_26 _wrap_BelayWordsError_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_intgo _wrap_BelayWordsAdd_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_27 arg2);
-extern swig_intgo _wrap_BelaySubmitAcquire_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_28 arg2, uintptr_t arg3, swig_type_29 arg4, swig_type_30 arg5);
-extern swig_intgo _wrap_BelaySubmitRelease_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_31 arg2, swig_type_32 arg3);
-extern swig_intgo _wrap_BelaySubmitExtend_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_33 arg2, swig_type_34 arg3, swig_type_35 arg4);
-extern swig_intgo _wrap_BelaySubmitDowngrade_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3);
-extern swig_intgo _wrap_BelaySubmitVerify_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3);
-extern swig_intgo _wrap_BelaySubmitInspect_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3);
-extern swig_intgo _wrap_BelaySubmitBreak_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3, swig_type_44 arg4);
-extern swig_intgo _wrap_BelaySubmitList_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_45 arg2, swig_type_46 arg3, swig_type_47 arg4);
-extern swig_intgo _wrap_BelaySubmitFencedWriteWords_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_48 arg2, swig_type_49 arg3, swig_type_50 arg4, uintptr_t arg5);
-extern swig_intgo _wrap_BelaySubmitSemaphoreSetLimit_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_51 arg2, swig_type_52 arg3, swig_type_53 arg4);
-extern swig_intgo _wrap_BelaySubmitSemaphoreAvailable_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_54 arg2, swig_type_55 arg3);
-extern swig_intgo _wrap_BelaySubmitLatchSet_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3, swig_type_58 arg4, swig_type_59 arg5);
-extern swig_intgo _wrap_BelaySubmitLatchCountDown_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_60 arg2, swig_type_61 arg3, swig_type_62 arg4);
-extern swig_intgo _wrap_BelaySubmitLatchCount_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3);
-extern swig_intgo _wrap_BelaySubmitPing_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_65 arg2);
-extern swig_intgo _wrap_BelayCancel_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_66 arg2);
-extern swig_type_67 _wrap_BelayHoldState_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_68 arg2);
-extern swig_type_69 _wrap_BelayHoldRemainingMs_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_70 arg2);
-extern swig_type_71 _wrap_BelayHoldFence_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_72 arg2, swig_intgo arg3);
-extern swig_intgo _wrap_BelayHoldAbandon_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_73 arg2);
-extern swig_type_74 _wrap_BelayOwnerHolds_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_75 arg2, swig_type_76 arg3);
-extern swig_type_77 _wrap_BelayOwnerHold_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3, swig_type_80 arg4);
-extern void _wrap_BelayEventFree_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_81 _wrap_BelayEventFence_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_82 _wrap_BelayEventMessage_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_83 _wrap_BelayEventText_native_5c1af5ff85ad9ed9(uintptr_t arg1);
-extern swig_type_84 _wrap_BelayEventMemberInt_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3);
-extern swig_type_85 _wrap_BelayEventMemberText_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3);
-extern swig_intgo _wrap_AcquireRow_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_86 arg2, uintptr_t arg3, swig_type_87 arg4, swig_type_88 arg5, swig_type_89 arg6, swig_type_90 arg7);
-extern swig_intgo _wrap_ReleaseRow_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3, swig_type_93 arg4, swig_type_94 arg5);
-extern swig_intgo _wrap_NextRows_native_5c1af5ff85ad9ed9(uintptr_t arg1, swig_type_95 arg2, swig_intgo arg3, swig_type_96 arg4);
-extern uintptr_t _wrap_MetricsEvent_native_5c1af5ff85ad9ed9(uintptr_t arg1);
+typedef long long swig_type_97;
+typedef long long swig_type_98;
+typedef long long swig_type_99;
+typedef long long swig_type_100;
+typedef _goslice_ swig_type_101;
+extern void _wrap_Swig_free_native_af367f3e0656db66(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_af367f3e0656db66(swig_intgo arg1);
+extern swig_intgo _wrap_BelayStatusClass_native_af367f3e0656db66(swig_type_1 arg1);
+extern swig_type_2 _wrap_BelayStatusName_native_af367f3e0656db66(swig_type_3 arg1);
+extern swig_type_4 _wrap_BelayVersion_native_af367f3e0656db66(void);
+extern swig_intgo _wrap_BelayAbi_native_af367f3e0656db66(void);
+extern uintptr_t _wrap_BelayOptionsNew_native_af367f3e0656db66(void);
+extern void _wrap_BelayOptionsFree_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_type_5 _wrap_BelayOptionsError_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_intgo _wrap_BelayOptionsSet_native_af367f3e0656db66(uintptr_t arg1, swig_type_6 arg2, swig_type_7 arg3);
+extern swig_type_8 _wrap_BelayOptionsGet_native_af367f3e0656db66(uintptr_t arg1, swig_type_9 arg2);
+extern swig_type_10 _wrap_BelayOptionName_native_af367f3e0656db66(swig_intgo arg1);
+extern swig_type_11 _wrap_BelayOptionText_native_af367f3e0656db66(swig_type_12 arg1, swig_intgo arg2);
+extern uintptr_t _wrap_BelayClientNew_native_af367f3e0656db66(uintptr_t arg1);
+extern void _wrap_BelayClientFree_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_intgo _wrap_BelayClientShutdown_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_type_13 _wrap_BelayClientFd_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_type_14 _wrap_BelayClientId_native_af367f3e0656db66(uintptr_t arg1);
+extern uintptr_t _wrap_BelayRequestNew_native_af367f3e0656db66(swig_intgo arg1);
+extern void _wrap_BelayRequestFree_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_type_15 _wrap_BelayRequestError_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_intgo _wrap_BelayRequestAddName_native_af367f3e0656db66(uintptr_t arg1, swig_type_16 arg2);
+extern swig_intgo _wrap_BelayRequestAddSharedName_native_af367f3e0656db66(uintptr_t arg1, swig_type_17 arg2);
+extern swig_intgo _wrap_BelayRequestSetIdentity_native_af367f3e0656db66(uintptr_t arg1, swig_type_18 arg2);
+extern swig_intgo _wrap_BelayRequestSetPermits_native_af367f3e0656db66(uintptr_t arg1, swig_type_19 arg2, swig_type_20 arg3);
+extern swig_intgo _wrap_BelayRequestSetGeneration_native_af367f3e0656db66(uintptr_t arg1, swig_type_21 arg2);
+extern swig_intgo _wrap_BelayRequestSetLockDelayMs_native_af367f3e0656db66(uintptr_t arg1, swig_type_22 arg2);
+extern swig_intgo _wrap_BelayRequestSetLeaseMs_native_af367f3e0656db66(uintptr_t arg1, swig_type_23 arg2);
+extern swig_intgo _wrap_BelayRequestSetMaxHoldMs_native_af367f3e0656db66(uintptr_t arg1, swig_type_24 arg2);
+extern swig_intgo _wrap_BelayRequestSetNotify_native_af367f3e0656db66(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_BelayRequestSetConfirmed_native_af367f3e0656db66(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_BelayReleaseNowait_native_af367f3e0656db66(uintptr_t arg1, swig_type_25 arg2);
+extern uintptr_t _wrap_BelayWordsNew_native_af367f3e0656db66(void);
+extern void _wrap_BelayWordsFree_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_type_26 _wrap_BelayWordsError_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_intgo _wrap_BelayWordsAdd_native_af367f3e0656db66(uintptr_t arg1, swig_type_27 arg2);
+extern swig_intgo _wrap_BelaySubmitAcquire_native_af367f3e0656db66(uintptr_t arg1, swig_type_28 arg2, uintptr_t arg3, swig_type_29 arg4, swig_type_30 arg5);
+extern swig_intgo _wrap_BelaySubmitRelease_native_af367f3e0656db66(uintptr_t arg1, swig_type_31 arg2, swig_type_32 arg3);
+extern swig_intgo _wrap_BelaySubmitExtend_native_af367f3e0656db66(uintptr_t arg1, swig_type_33 arg2, swig_type_34 arg3, swig_type_35 arg4);
+extern swig_intgo _wrap_BelaySubmitDowngrade_native_af367f3e0656db66(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3);
+extern swig_intgo _wrap_BelaySubmitVerify_native_af367f3e0656db66(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3);
+extern swig_intgo _wrap_BelaySubmitInspect_native_af367f3e0656db66(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3);
+extern swig_intgo _wrap_BelaySubmitBreak_native_af367f3e0656db66(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3, swig_type_44 arg4);
+extern swig_intgo _wrap_BelaySubmitList_native_af367f3e0656db66(uintptr_t arg1, swig_type_45 arg2, swig_type_46 arg3, swig_type_47 arg4);
+extern swig_intgo _wrap_BelaySubmitFencedWriteWords_native_af367f3e0656db66(uintptr_t arg1, swig_type_48 arg2, swig_type_49 arg3, swig_type_50 arg4, uintptr_t arg5);
+extern swig_intgo _wrap_BelaySubmitSemaphoreSetLimit_native_af367f3e0656db66(uintptr_t arg1, swig_type_51 arg2, swig_type_52 arg3, swig_type_53 arg4);
+extern swig_intgo _wrap_BelaySubmitSemaphoreAvailable_native_af367f3e0656db66(uintptr_t arg1, swig_type_54 arg2, swig_type_55 arg3);
+extern swig_intgo _wrap_BelaySubmitLatchSet_native_af367f3e0656db66(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3, swig_type_58 arg4, swig_type_59 arg5);
+extern swig_intgo _wrap_BelaySubmitLatchCountDown_native_af367f3e0656db66(uintptr_t arg1, swig_type_60 arg2, swig_type_61 arg3, swig_type_62 arg4);
+extern swig_intgo _wrap_BelaySubmitLatchCount_native_af367f3e0656db66(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3);
+extern swig_intgo _wrap_BelaySubmitPing_native_af367f3e0656db66(uintptr_t arg1, swig_type_65 arg2);
+extern swig_intgo _wrap_BelayCancel_native_af367f3e0656db66(uintptr_t arg1, swig_type_66 arg2);
+extern swig_type_67 _wrap_BelayHoldState_native_af367f3e0656db66(uintptr_t arg1, swig_type_68 arg2);
+extern swig_type_69 _wrap_BelayHoldRemainingMs_native_af367f3e0656db66(uintptr_t arg1, swig_type_70 arg2);
+extern swig_type_71 _wrap_BelayHoldFence_native_af367f3e0656db66(uintptr_t arg1, swig_type_72 arg2, swig_intgo arg3);
+extern swig_intgo _wrap_BelayHoldAbandon_native_af367f3e0656db66(uintptr_t arg1, swig_type_73 arg2);
+extern swig_type_74 _wrap_BelayOwnerHolds_native_af367f3e0656db66(uintptr_t arg1, swig_type_75 arg2, swig_type_76 arg3);
+extern swig_type_77 _wrap_BelayOwnerHold_native_af367f3e0656db66(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3, swig_type_80 arg4);
+extern void _wrap_BelayEventFree_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_type_81 _wrap_BelayEventFence_native_af367f3e0656db66(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_82 _wrap_BelayEventMessage_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_type_83 _wrap_BelayEventText_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_type_84 _wrap_BelayEventMemberInt_native_af367f3e0656db66(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3);
+extern swig_type_85 _wrap_BelayEventMemberText_native_af367f3e0656db66(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3);
+extern swig_intgo _wrap_AcquireRow_native_af367f3e0656db66(uintptr_t arg1, swig_type_86 arg2, uintptr_t arg3, swig_type_87 arg4, swig_type_88 arg5, swig_type_89 arg6, swig_type_90 arg7);
+extern swig_intgo _wrap_ReleaseRow_native_af367f3e0656db66(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3, swig_type_93 arg4, swig_type_94 arg5);
+extern swig_intgo _wrap_NextRows_native_af367f3e0656db66(uintptr_t arg1, swig_type_95 arg2, swig_intgo arg3, swig_type_96 arg4);
+extern uintptr_t _wrap_MetricsEvent_native_af367f3e0656db66(uintptr_t arg1);
+extern swig_intgo _wrap_AcquireOnce_native_af367f3e0656db66(uintptr_t arg1, swig_type_97 arg2, uintptr_t arg3, swig_type_98 arg4, swig_type_99 arg5, swig_type_100 arg6, swig_type_101 arg7);
 #undef intgo
 */
 import "C"
@@ -233,27 +239,27 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_5c1af5ff85ad9ed9(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_af367f3e0656db66(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func BelayStatusClass(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_BelayStatusClass_native_5c1af5ff85ad9ed9(C.swig_type_1(_swig_i_0)))
+	swig_r = (int)(C._wrap_BelayStatusClass_native_af367f3e0656db66(C.swig_type_1(_swig_i_0)))
 	return swig_r
 }
 
 func BelayStatusName(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_BelayStatusName_native_5c1af5ff85ad9ed9(C.swig_type_3(_swig_i_0))
+	swig_r_p := C._wrap_BelayStatusName_native_af367f3e0656db66(C.swig_type_3(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -262,7 +268,7 @@ func BelayStatusName(arg1 int64) (_swig_ret string) {
 
 func BelayVersion() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_BelayVersion_native_5c1af5ff85ad9ed9()
+	swig_r_p := C._wrap_BelayVersion_native_af367f3e0656db66()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -271,25 +277,25 @@ func BelayVersion() (_swig_ret string) {
 
 func BelayAbi() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_BelayAbi_native_5c1af5ff85ad9ed9())
+	swig_r = (int)(C._wrap_BelayAbi_native_af367f3e0656db66())
 	return swig_r
 }
 
 func BelayOptionsNew() (_swig_ret uintptr) {
 	var swig_r uintptr
-	swig_r = (uintptr)(C._wrap_BelayOptionsNew_native_5c1af5ff85ad9ed9())
+	swig_r = (uintptr)(C._wrap_BelayOptionsNew_native_af367f3e0656db66())
 	return swig_r
 }
 
 func BelayOptionsFree(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_BelayOptionsFree_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	C._wrap_BelayOptionsFree_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 }
 
 func BelayOptionsError(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_BelayOptionsError_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_BelayOptionsError_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -301,7 +307,7 @@ func BelayOptionsSet(arg1 uintptr, arg2 string, arg3 string) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelayOptionsSet_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_BelayOptionsSet_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -315,7 +321,7 @@ func BelayOptionsGet(arg1 uintptr, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_BelayOptionsGet_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_9)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_BelayOptionsGet_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), *(*C.swig_type_9)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -328,7 +334,7 @@ func BelayOptionsGet(arg1 uintptr, arg2 string) (_swig_ret string) {
 func BelayOptionName(arg1 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_BelayOptionName_native_5c1af5ff85ad9ed9(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_BelayOptionName_native_af367f3e0656db66(C.swig_intgo(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -339,7 +345,7 @@ func BelayOptionText(arg1 string, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_BelayOptionText_native_5c1af5ff85ad9ed9(*(*C.swig_type_12)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_BelayOptionText_native_af367f3e0656db66(*(*C.swig_type_12)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -352,33 +358,33 @@ func BelayOptionText(arg1 string, arg2 int) (_swig_ret string) {
 func BelayClientNew(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_BelayClientNew_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_BelayClientNew_native_af367f3e0656db66(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func BelayClientFree(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_BelayClientFree_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	C._wrap_BelayClientFree_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 }
 
 func BelayClientShutdown(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_BelayClientShutdown_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_BelayClientShutdown_native_af367f3e0656db66(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func BelayClientFd(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_BelayClientFd_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_BelayClientFd_native_af367f3e0656db66(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func BelayClientId(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_BelayClientId_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_BelayClientId_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -388,19 +394,19 @@ func BelayClientId(arg1 uintptr) (_swig_ret string) {
 func BelayRequestNew(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_BelayRequestNew_native_5c1af5ff85ad9ed9(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_BelayRequestNew_native_af367f3e0656db66(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func BelayRequestFree(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_BelayRequestFree_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	C._wrap_BelayRequestFree_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 }
 
 func BelayRequestError(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_BelayRequestError_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_BelayRequestError_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -411,7 +417,7 @@ func BelayRequestAddName(arg1 uintptr, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestAddName_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_BelayRequestAddName_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -422,7 +428,7 @@ func BelayRequestAddSharedName(arg1 uintptr, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestAddSharedName_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_BelayRequestAddSharedName_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -433,7 +439,7 @@ func BelayRequestSetIdentity(arg1 uintptr, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetIdentity_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_BelayRequestSetIdentity_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -445,7 +451,7 @@ func BelayRequestSetPermits(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelayRequestSetPermits_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_19(_swig_i_1), C.swig_type_20(_swig_i_2)))
+	swig_r = (int)(C._wrap_BelayRequestSetPermits_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_19(_swig_i_1), C.swig_type_20(_swig_i_2)))
 	return swig_r
 }
 
@@ -453,7 +459,7 @@ func BelayRequestSetGeneration(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetGeneration_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_21(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayRequestSetGeneration_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_21(_swig_i_1)))
 	return swig_r
 }
 
@@ -461,7 +467,7 @@ func BelayRequestSetLockDelayMs(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetLockDelayMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayRequestSetLockDelayMs_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1)))
 	return swig_r
 }
 
@@ -469,7 +475,7 @@ func BelayRequestSetLeaseMs(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetLeaseMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayRequestSetLeaseMs_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1)))
 	return swig_r
 }
 
@@ -477,7 +483,7 @@ func BelayRequestSetMaxHoldMs(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetMaxHoldMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_24(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayRequestSetMaxHoldMs_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_24(_swig_i_1)))
 	return swig_r
 }
 
@@ -485,7 +491,7 @@ func BelayRequestSetNotify(arg1 uintptr, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetNotify_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayRequestSetNotify_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -493,7 +499,7 @@ func BelayRequestSetConfirmed(arg1 uintptr, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayRequestSetConfirmed_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayRequestSetConfirmed_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -501,25 +507,25 @@ func BelayReleaseNowait(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayReleaseNowait_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_25(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayReleaseNowait_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_25(_swig_i_1)))
 	return swig_r
 }
 
 func BelayWordsNew() (_swig_ret uintptr) {
 	var swig_r uintptr
-	swig_r = (uintptr)(C._wrap_BelayWordsNew_native_5c1af5ff85ad9ed9())
+	swig_r = (uintptr)(C._wrap_BelayWordsNew_native_af367f3e0656db66())
 	return swig_r
 }
 
 func BelayWordsFree(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_BelayWordsFree_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	C._wrap_BelayWordsFree_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 }
 
 func BelayWordsError(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_BelayWordsError_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_BelayWordsError_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -530,7 +536,7 @@ func BelayWordsAdd(arg1 uintptr, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayWordsAdd_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_BelayWordsAdd_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -544,7 +550,7 @@ func BelaySubmitAcquire(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_BelaySubmitAcquire_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_28(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_29(_swig_i_3), C.swig_type_30(_swig_i_4)))
+	swig_r = (int)(C._wrap_BelaySubmitAcquire_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_28(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_29(_swig_i_3), C.swig_type_30(_swig_i_4)))
 	return swig_r
 }
 
@@ -553,7 +559,7 @@ func BelaySubmitRelease(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitRelease_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_type_32(_swig_i_2)))
+	swig_r = (int)(C._wrap_BelaySubmitRelease_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_type_32(_swig_i_2)))
 	return swig_r
 }
 
@@ -563,7 +569,7 @@ func BelaySubmitExtend(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_BelaySubmitExtend_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1), C.swig_type_34(_swig_i_2), C.swig_type_35(_swig_i_3)))
+	swig_r = (int)(C._wrap_BelaySubmitExtend_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1), C.swig_type_34(_swig_i_2), C.swig_type_35(_swig_i_3)))
 	return swig_r
 }
 
@@ -572,7 +578,7 @@ func BelaySubmitDowngrade(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitDowngrade_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_36(_swig_i_1), C.swig_type_37(_swig_i_2)))
+	swig_r = (int)(C._wrap_BelaySubmitDowngrade_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_36(_swig_i_1), C.swig_type_37(_swig_i_2)))
 	return swig_r
 }
 
@@ -581,7 +587,7 @@ func BelaySubmitVerify(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitVerify_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1), C.swig_type_39(_swig_i_2)))
+	swig_r = (int)(C._wrap_BelaySubmitVerify_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1), C.swig_type_39(_swig_i_2)))
 	return swig_r
 }
 
@@ -590,7 +596,7 @@ func BelaySubmitInspect(arg1 uintptr, arg2 int64, arg3 string) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitInspect_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_BelaySubmitInspect_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -603,7 +609,7 @@ func BelaySubmitBreak(arg1 uintptr, arg2 int64, arg3 string, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_BelaySubmitBreak_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_42(_swig_i_1), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)), C.swig_type_44(_swig_i_3)))
+	swig_r = (int)(C._wrap_BelaySubmitBreak_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_42(_swig_i_1), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)), C.swig_type_44(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -616,7 +622,7 @@ func BelaySubmitList(arg1 uintptr, arg2 int64, arg3 string, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_BelaySubmitList_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_45(_swig_i_1), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_2)), C.swig_type_47(_swig_i_3)))
+	swig_r = (int)(C._wrap_BelaySubmitList_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_45(_swig_i_1), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_2)), C.swig_type_47(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -630,7 +636,7 @@ func BelaySubmitFencedWriteWords(arg1 uintptr, arg2 int64, arg3 string, arg4 int
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_BelaySubmitFencedWriteWords_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_48(_swig_i_1), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_2)), C.swig_type_50(_swig_i_3), C.uintptr_t(_swig_i_4)))
+	swig_r = (int)(C._wrap_BelaySubmitFencedWriteWords_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_48(_swig_i_1), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_2)), C.swig_type_50(_swig_i_3), C.uintptr_t(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -643,7 +649,7 @@ func BelaySubmitSemaphoreSetLimit(arg1 uintptr, arg2 int64, arg3 string, arg4 in
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_BelaySubmitSemaphoreSetLimit_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_51(_swig_i_1), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_2)), C.swig_type_53(_swig_i_3)))
+	swig_r = (int)(C._wrap_BelaySubmitSemaphoreSetLimit_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_51(_swig_i_1), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_2)), C.swig_type_53(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -655,7 +661,7 @@ func BelaySubmitSemaphoreAvailable(arg1 uintptr, arg2 int64, arg3 string) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitSemaphoreAvailable_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_BelaySubmitSemaphoreAvailable_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -669,7 +675,7 @@ func BelaySubmitLatchSet(arg1 uintptr, arg2 int64, arg3 string, arg4 int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_BelaySubmitLatchSet_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_56(_swig_i_1), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_2)), C.swig_type_58(_swig_i_3), C.swig_type_59(_swig_i_4)))
+	swig_r = (int)(C._wrap_BelaySubmitLatchSet_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_56(_swig_i_1), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_2)), C.swig_type_58(_swig_i_3), C.swig_type_59(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -682,7 +688,7 @@ func BelaySubmitLatchCountDown(arg1 uintptr, arg2 int64, arg3 string, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_BelaySubmitLatchCountDown_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_60(_swig_i_1), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_2)), C.swig_type_62(_swig_i_3)))
+	swig_r = (int)(C._wrap_BelaySubmitLatchCountDown_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_60(_swig_i_1), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_2)), C.swig_type_62(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -694,7 +700,7 @@ func BelaySubmitLatchCount(arg1 uintptr, arg2 int64, arg3 string) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_BelaySubmitLatchCount_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_BelaySubmitLatchCount_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -705,7 +711,7 @@ func BelaySubmitPing(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelaySubmitPing_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelaySubmitPing_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1)))
 	return swig_r
 }
 
@@ -713,7 +719,7 @@ func BelayCancel(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayCancel_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayCancel_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1)))
 	return swig_r
 }
 
@@ -721,7 +727,7 @@ func BelayHoldState(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_BelayHoldState_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1)))
+	swig_r = (int64)(C._wrap_BelayHoldState_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1)))
 	return swig_r
 }
 
@@ -729,7 +735,7 @@ func BelayHoldRemainingMs(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_BelayHoldRemainingMs_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_70(_swig_i_1)))
+	swig_r = (int64)(C._wrap_BelayHoldRemainingMs_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_70(_swig_i_1)))
 	return swig_r
 }
 
@@ -738,7 +744,7 @@ func BelayHoldFence(arg1 uintptr, arg2 int64, arg3 int) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_BelayHoldFence_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_72(_swig_i_1), C.swig_intgo(_swig_i_2)))
+	swig_r = (int64)(C._wrap_BelayHoldFence_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_72(_swig_i_1), C.swig_intgo(_swig_i_2)))
 	return swig_r
 }
 
@@ -746,7 +752,7 @@ func BelayHoldAbandon(arg1 uintptr, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_BelayHoldAbandon_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1)))
+	swig_r = (int)(C._wrap_BelayHoldAbandon_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1)))
 	return swig_r
 }
 
@@ -755,7 +761,7 @@ func BelayOwnerHolds(arg1 uintptr, arg2 int64, arg3 string) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_BelayOwnerHolds_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_75(_swig_i_1), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_BelayOwnerHolds_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_75(_swig_i_1), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -768,7 +774,7 @@ func BelayOwnerHold(arg1 uintptr, arg2 int64, arg3 string, arg4 int64) (_swig_re
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_BelayOwnerHold_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_78(_swig_i_1), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)), C.swig_type_80(_swig_i_3)))
+	swig_r = (int64)(C._wrap_BelayOwnerHold_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_78(_swig_i_1), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)), C.swig_type_80(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -777,21 +783,21 @@ func BelayOwnerHold(arg1 uintptr, arg2 int64, arg3 string, arg4 int64) (_swig_re
 
 func BelayEventFree(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_BelayEventFree_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	C._wrap_BelayEventFree_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 }
 
 func BelayEventFence(arg1 uintptr, arg2 int) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_BelayEventFence_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int64)(C._wrap_BelayEventFence_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
 func BelayEventMessage(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_BelayEventMessage_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_BelayEventMessage_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -801,7 +807,7 @@ func BelayEventMessage(arg1 uintptr) (_swig_ret string) {
 func BelayEventText(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_BelayEventText_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_BelayEventText_native_af367f3e0656db66(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -813,7 +819,7 @@ func BelayEventMemberInt(arg1 uintptr, arg2 int, arg3 int) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_BelayEventMemberInt_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2)))
+	swig_r = (int64)(C._wrap_BelayEventMemberInt_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2)))
 	return swig_r
 }
 
@@ -822,7 +828,7 @@ func BelayEventMemberText(arg1 uintptr, arg2 int, arg3 int) (_swig_ret string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_BelayEventMemberText_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_BelayEventMemberText_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -838,7 +844,7 @@ func AcquireRow(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 int64, arg5 int64, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int)(C._wrap_AcquireRow_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_86(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_87(_swig_i_3), C.swig_type_88(_swig_i_4), C.swig_type_89(_swig_i_5), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int)(C._wrap_AcquireRow_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_86(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_87(_swig_i_3), C.swig_type_88(_swig_i_4), C.swig_type_89(_swig_i_5), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg7
 	}
@@ -852,7 +858,7 @@ func ReleaseRow(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64, arg5 []int64) 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_ReleaseRow_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_91(_swig_i_1), C.swig_type_92(_swig_i_2), C.swig_type_93(_swig_i_3), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int)(C._wrap_ReleaseRow_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_91(_swig_i_1), C.swig_type_92(_swig_i_2), C.swig_type_93(_swig_i_3), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -865,7 +871,7 @@ func NextRows(arg1 uintptr, arg2 int64, arg3 int, arg4 []int64) (_swig_ret int) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_NextRows_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int)(C._wrap_NextRows_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -875,7 +881,23 @@ func NextRows(arg1 uintptr, arg2 int64, arg3 int, arg4 []int64) (_swig_ret int) 
 func MetricsEvent(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_MetricsEvent_native_5c1af5ff85ad9ed9(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_MetricsEvent_native_af367f3e0656db66(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func AcquireOnce(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 int64, arg5 int64, arg6 int64, arg7 []int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (int)(C._wrap_AcquireOnce_native_af367f3e0656db66(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_98(_swig_i_3), C.swig_type_99(_swig_i_4), C.swig_type_100(_swig_i_5), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_6))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
 	return swig_r
 }
 
