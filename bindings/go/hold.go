@@ -19,8 +19,9 @@ import (
 type Hold struct {
 	client  *Client
 	id      int64
-	name    string // for the warning
-	fences  []int64
+	name    string  // for the warning
+	fence   int64   // of the first name
+	further []int64 // the fences of the other names
 	permits int64
 	ended   atomic.Bool // released or abandoned, or about to be
 	over    atomic.Bool // how it ended is known
@@ -35,10 +36,10 @@ func (h *Hold) granted() *Hold {
 }
 
 // Fence is the fencing token of the hold's first name. A lost hold keeps it.
-func (h *Hold) Fence() int64 { return h.granted().fences[0] }
+func (h *Hold) Fence() int64 { return h.granted().fence }
 
 // Fences are the fencing tokens of all names, in the order in which the lock was given them.
-func (h *Hold) Fences() []int64 { return append([]int64(nil), h.granted().fences...) }
+func (h *Hold) Fences() []int64 { return append([]int64{h.granted().fence}, h.further...) }
 
 // Permits says how many permits of a semaphore the hold has; 1 for a lock.
 func (h *Hold) Permits() int64 { return h.granted().permits }

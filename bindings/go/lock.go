@@ -101,12 +101,12 @@ func (l *lock) hold(ctx context.Context, e event) (*Hold, error) {
 		client:  l.client,
 		id:      id,
 		name:    strings.Join(l.names, "' and '"),
-		fences:  []int64{e[native.FieldFence]},
+		fence:   e[native.FieldFence],
 		permits: e[native.FieldPermits],
 	}
 	for i := 1; i < len(l.names); i++ {
 		fence, _ := l.client.local(func(handle uintptr) int64 { return native.BelayHoldFence(handle, id, i) })
-		h.fences = append(h.fences, fence) // 0 if the client is closed by now: then the hold is lost
+		h.further = append(h.further, fence) // 0 if the client is closed by now: then the hold is lost
 	}
 	runtime.SetFinalizer(h, (*Hold).drop)
 	return h, nil

@@ -127,10 +127,14 @@ func setting[T any](set func(request uintptr, value T) int, value T) LockOption 
 
 func naming(add func(request uintptr, name string) int, names []string) LockOption {
 	return func(s *settings) {
-		for _, name := range names {
-			s.names = append(s.names, name)
-			setting(add, name)(s)
-		}
+		before := len(s.names)
+		s.names = append(s.names, names...)
+		names := s.names[before:] // the caller may change its own
+		s.set = append(s.set, func(request uintptr) {
+			for _, name := range names {
+				add(request, name)
+			}
+		})
 	}
 }
 
