@@ -34,10 +34,15 @@ void Custody::watch(const std::string& name) {
                       fence_key_of(kPrefix, slot_of(key_of(kPrefix, 'r', name))),
                       {},
                       {},
+                      {},
                       {}});
 }
 
 Custody::Holders Custody::live_holders(const Watched& watched) const {
+  return holders(watched, world_.server_time(watched.host));
+}
+
+Custody::Holders Custody::holders(const Watched& watched, Micros until) const {
   Holders holders;
   const std::optional<std::string_view> bytes =
       world_.server(watched.host).text(watched.record_key);
@@ -54,19 +59,19 @@ Custody::Holders Custody::live_holders(const Watched& watched) const {
   holder.last_fence = fields.number();
   holder.expires = fields.number();
   if (fields.complete() && holder.epoch == 0) {
-    add_members(watched, &holders);
+    add_members(watched, until, &holders);
     return holders;
   }
   fields.bytes(34);  // holds, local waiters, who handed it on
   holder.kept_until = holder.expires + fields.number();
-  if (fields.complete() && holder.kept_until >= world_.server_time(watched.host)) {
+  if (fields.complete() && holder.kept_until >= until) {
     holder.process = process_of(client);
     holders.emplace(client, holder);
   }
   return holders;
 }
 
-void Custody::add_members(const Watched& watched, Holders* holders) const {
+void Custody::add_members(const Watched& watched, Micros until, Holders* holders) const {
   for (const Server::Ranked& end : world_.server(watched.host).ranked(watched.ends_key)) {
     const std::optional<std::string_view> bytes =
         world_.server(watched.host).field(watched.waiters_key, "=" + end.member);
@@ -78,7 +83,7 @@ void Custody::add_members(const Watched& watched, Holders* holders) const {
     fields.number();  // since
     holder.expires = fields.number();
     holder.kept_until = holder.expires + fields.number();
-    if (fields.complete() && holder.kept_until >= world_.server_time(watched.host)) {
+    if (fields.complete() && holder.kept_until >= until) {
       holders->emplace(end.member, holder);
     }
   }
@@ -107,9 +112,19 @@ bool Custody::holds(const std::string& name, int process) const {
 }
 
 bool Custody::stood(const std::string& name, int process, std::int64_t epoch) const {
+  return had(&Watched::before, name, process, epoch);
+}
+
+bool Custody::was_there(const std::string& name, int process, std::int64_t epoch) const {
+  return had(&Watched::there, name, process, epoch);
+}
+
+bool Custody::had(Holders Watched::*which, const std::string& name, int process,
+                  std::int64_t epoch) const {
   return std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) {
+    const Holders& holders = watched.*which;
     return watched.name == name &&
-           std::any_of(watched.before.begin(), watched.before.end(), [&](const auto& entry) {
+           std::any_of(holders.begin(), holders.end(), [&](const auto& entry) {
              return entry.second.process == process && entry.second.epoch == epoch;
            });
   });
@@ -130,6 +145,7 @@ std::int64_t Custody::epoch_of(const std::string& name, int process, std::int64_
 void Custody::before_script() {
   for (Watched& watched : watched_) {
     watched.before = live_holders(watched);
+    watched.there = holders(watched, 0);
     watched.queue = world_.server(watched.host).ranked(watched.queue_key);
   }
 }

@@ -39,6 +39,9 @@ class Custody {
   // Whether that claim of the process's stood when the latest script began.
   bool stood(const std::string& name, int process, std::int64_t epoch) const;
 
+  // Whether it was there at all: what has lapsed is anybody's, but nobody had taken it yet.
+  bool was_there(const std::string& name, int process, std::int64_t epoch) const;
+
   // The latest claim of the process's that the server has given the fence; 0: it gave it to none. A
   // server that has lost its data may give one again.
   std::int64_t epoch_of(const std::string& name, int process, std::int64_t fence) const;
@@ -67,13 +70,17 @@ class Custody {
     std::string ends_key;
     std::string fence_key;
     Holders before;
+    Holders there;  // also what had lapsed
     std::vector<Server::Ranked> queue;
     // A process's, from and to, for which epoch.
     std::set<std::tuple<int, std::int64_t, std::int64_t, std::int64_t>> fences;
   };
 
   Holders live_holders(const Watched& watched) const;
-  void add_members(const Watched& watched, Holders* holders) const;
+  // Those that are kept until then at least.
+  Holders holders(const Watched& watched, Micros until) const;
+  void add_members(const Watched& watched, Micros until, Holders* holders) const;
+  bool had(Holders Watched::*which, const std::string& name, int process, std::int64_t epoch) const;
   void check_owner(const Watched& watched, const Holders& after, int process);
   void check_order(const Watched& watched, const std::string& who);
   void check_texts(const Watched& watched);

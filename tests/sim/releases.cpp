@@ -78,6 +78,9 @@ void Releases::left(int process, const std::string& name, std::int64_t epoch, bo
   if (!in_full && (!had || custody_.holds(name, process))) {
     return;
   }
+  if (!had && custody_.was_there(name, process, epoch)) {
+    return;  // it has lapsed, and was freed before anybody took it
+  }
   for (auto& [key, pending] : pending_) {
     for (Part& part : pending.parts) {
       if (key.first == process && part.name == name && part.epoch == epoch) {
