@@ -272,14 +272,20 @@ static void check_foreign_key(Server* server, const char* key, const char* fence
   server_tell(server, "RENAME", "kept", key, NULL);
 }
 
+enum { kKeySize = 64 };
+
+static void find_key(Server* server, const char* pattern, char key[kKeySize]) {
+  snprintf(key, kKeySize, "%s", server_ask(server, "KEYS", pattern, NULL));
+}
+
 static void test_foreign_keys(Server* server) {
   belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
   belay_client* waiter = CLIENT(.url = server->url);
   const int64_t hold = GRANTED(belay_lock(holder, "a", -1, 0, NULL));
   CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
   EVENTUALLY(waiters_of(holder, "a") == 1);
-  char fence_key[64];
-  snprintf(fence_key, sizeof fence_key, "%s", server_ask(server, "KEYS", "belay:f:*", NULL));
+  char fence_key[kKeySize];
+  find_key(server, "belay:f:*", fence_key);
   check_foreign_key(server, "belay:r:{a}", fence_key);
   check_foreign_key(server, "belay:q:{a}", fence_key);
   check_foreign_key(server, "belay:w:{a}", fence_key);
@@ -292,32 +298,56 @@ static void test_foreign_keys(Server* server) {
   belay_client_free(waiter);
 }
 
+// Holds "a", which the waiter waits for; then somebody puts something else in the place of a key.
+static int64_t hold_beside(Server* server, belay_client* holder, belay_client* waiter,
+                           const char* pattern) {
+  char key[kKeySize];
+  server_tell(server, "FLUSHALL", NULL);
+  const int64_t hold = GRANTED(belay_lock(holder, "a", -1, -1, NULL));
+  CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
+  EVENTUALLY(waiters_of(holder, "a") == 1);
+  find_key(server, pattern, key);
+  server_ask(server, "DEL", key, NULL);
+  server_ask(server, "RPUSH", key, "foreign", NULL);
+  return hold;
+}
+
 // A release, too, is refused and changes nothing: the lock stays with its holder until the lease
 // ends.
 static void test_release_over_foreign_keys(Server* server) {
-  const char* const keys[] = {"belay:q:{a}", "belay:w:{a}", NULL};
+  const char* const keys[] = {"belay:q:{a}", "belay:w:{a}"};
   belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
   belay_client* waiter = CLIENT(.url = server->url);
-  for (int i = 0; i < 3; ++i) {
-    server_tell(server, "FLUSHALL", NULL);
-    const int64_t hold = GRANTED(belay_lock(holder, "a", -1, -1, NULL));
-    CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
-    EVENTUALLY(waiters_of(holder, "a") == 1);
-    char fence_key[64];
-    snprintf(fence_key, sizeof fence_key, "%s", server_ask(server, "KEYS", "belay:f:*", NULL));
-    const char* key = keys[i] == NULL ? fence_key : keys[i];
-    server_ask(server, "DEL", key, NULL);
-    server_ask(server, "RPUSH", key, "foreign", NULL);
+  for (int i = 0; i < 2; ++i) {
+    const int64_t hold = hold_beside(server, holder, waiter, keys[i]);
+    char fence_key[kKeySize];
+    find_key(server, "belay:f:*", fence_key);
     char before[4096];
     dump(server, fence_key, before, sizeof before);
     belay_event* why = NULL;
     CHECK_STATUS(BELAY_WRONG_TYPE, release_why(holder, hold, &why));
-    CHECK_TEXT(key, belay_event_message(why));
+    CHECK_TEXT(keys[i], belay_event_message(why));
     belay_event_free(why);
     check_unchanged(server, fence_key, before);
     CHECK_STATUS(BELAY_OK, belay_cancel(waiter, 1));
     TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_CANCELLED);
   }
+  belay_client_free(holder);
+  belay_client_free(waiter);
+}
+
+// A handoff goes on in the range of the grant, and needs no other fence.
+static void test_handoff_over_a_foreign_fence(Server* server) {
+  belay_client* holder = CLIENT(.url = server->url, .watchdog_lease_ms = kLongLeaseMs);
+  belay_client* waiter = CLIENT(.url = server->url);
+  const int64_t hold = hold_beside(server, holder, waiter, "belay:f:*");
+  const int64_t fence = belay_hold_fence(holder, hold, 0);
+  CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+  const int64_t next = TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  CHECK(belay_hold_fence(waiter, next, 0) > fence);
+  char key[kKeySize];
+  find_key(server, "belay:f:*", key);
+  CHECK_TEXT("foreign", server_ask(server, "LINDEX", key, "0", NULL));
   belay_client_free(holder);
   belay_client_free(waiter);
 }
@@ -339,4 +369,6 @@ const Test state_tests[] = {
      test_foreign_keys},
     {"A release over a foreign key answers WRONG_TYPE, and nothing is changed",
      test_release_over_foreign_keys},
+    {"A handoff beside a foreign key in the place of the fence needs none",
+     test_handoff_over_a_foreign_fence},
     {NULL, NULL}};
