@@ -117,14 +117,14 @@ Backend& Backend::get(Kind kind) {
     return sim;
   }
   if (kind == Kind::kRedis) {
-    static RealBackend redis(program("BELAY_TEST_REDIS", "redis-server"));
+    static RealBackend redis(program_of(kind));
     return redis;
   }
   if (kind == Kind::kOldestRedis) {
-    static RealBackend oldest("redis-server-6.2");
+    static RealBackend oldest(program_of(kind));
     return oldest;
   }
-  static RealBackend valkey(program("BELAY_TEST_VALKEY", "valkey-server"));
+  static RealBackend valkey(program_of(kind));
   return valkey;
 }
 
@@ -177,6 +177,14 @@ std::vector<Backend::Kind> all_backends() {
 std::string name_of(Backend::Kind kind) {
   constexpr const char* kNames[] = {"sim", "redis", "redis_6_2", "valkey"};
   return kNames[static_cast<int>(kind)];
+}
+
+std::string program_of(Backend::Kind kind) {
+  if (kind == Backend::Kind::kOldestRedis) {
+    return "redis-server-6.2";
+  }
+  return kind == Backend::Kind::kRedis ? program("BELAY_TEST_REDIS", "redis-server")
+                                       : program("BELAY_TEST_VALKEY", "valkey-server");
 }
 
 std::string contents_of(Backend& backend) {

@@ -56,6 +56,8 @@ class Backend {
 const std::vector<Backend::Kind>& real_backends();
 std::vector<Backend::Kind> all_backends();
 std::string name_of(Backend::Kind kind);
+// What runs one of the real ones.
+std::string program_of(Backend::Kind kind);
 // All that stands on the server, a line a key, as text; without times to live.
 std::string contents_of(Backend& backend);
 

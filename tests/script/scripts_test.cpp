@@ -8,10 +8,10 @@ namespace belay::test {
 namespace {
 
 const Script* const kAllScripts[] = {
-    &scripts::kAcquire,    &scripts::kMany,      &scripts::kLeave,    &scripts::kRelease,
-    &scripts::kTake,       &scripts::kRenew,     &scripts::kInspect,  &scripts::kBreak,
-    &scripts::kLimit,      &scripts::kGuard,     &scripts::kLatchSet, &scripts::kLatchDown,
-    &scripts::kLatchAwait, &scripts::kLatchLeave};
+    &scripts::kAcquire,   &scripts::kMany,       &scripts::kLeave,     &scripts::kRelease,
+    &scripts::kTake,      &scripts::kKeep,       &scripts::kRenew,     &scripts::kInspect,
+    &scripts::kBreak,     &scripts::kLimit,      &scripts::kGuard,     &scripts::kLatchSet,
+    &scripts::kLatchDown, &scripts::kLatchAwait, &scripts::kLatchLeave};
 
 class Scripts : public LockTest {};
 

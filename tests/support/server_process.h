@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "support/launch.h"
 #include "support/redis.h"
@@ -14,9 +15,13 @@ class ServerProcess {
  public:
   // `program`: redis-server, valkey-server or a path to one. Returns when the server answers. One
   // that cannot be started ends the test program: why stands on stderr.
-  explicit ServerProcess(const std::string& program) {
-    const char* const words[] = {program.c_str(), nullptr};
-    if (!launch_start(&launch_, words)) {
+  explicit ServerProcess(const std::string& program, const std::vector<std::string>& options = {}) {
+    std::vector<const char*> words{program.c_str()};
+    for (const std::string& option : options) {
+      words.push_back(option.c_str());
+    }
+    words.push_back(nullptr);
+    if (!launch_start(&launch_, words.data())) {
       std::exit(1);
     }
   }
