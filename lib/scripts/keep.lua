@@ -9,7 +9,7 @@
 --   1 ok   5 not plain (nothing was done for this one)
 -- or for all at once: 4 late, server time
 
--- The usual case is all that there is. To find makes no strings.
+-- The usual case is all that there is. Equal strings are one: to compare them is free once they are made.
 local request, mark = ARGV[1], ARGV[2]
 if #ARGV == 2 and #KEYS > 0 and #KEYS <= @MOST_NAMES@ and #request == 8 + #KEYS * 50 then
   local time = redis.call('TIME')
@@ -21,26 +21,23 @@ if #ARGV == 2 and #KEYS > 0 and #KEYS <= @MOST_NAMES@ and #request == 8 + #KEYS 
   for index = 1, #KEYS do
     local key = KEYS[index]
     local record = redis.pcall('GET', key)
-    local last, is_kept = 0, false
-    -- Version, a lock; the claim and its fence; that nobody looks after a handoff.
-    if type(record) == 'string' and #record >= @HEADER_SIZE@ and request:byte(from) ~= 0
-      and record:find('\@VERSION@\@LOCK@', 1, true) == 1
-      and record:sub(@CLAIM_OFFSET@ + 1, @FENCE_OFFSET@ + 8) == request:sub(from, from + 37)
-      and record:find('@NOBODY@', @FROM_OFFSET@ + 1, true) == @FROM_OFFSET@ + 1 then
-      local lease, holds, local_waiters = struct.unpack('<dHH', request, from + 38)
-      local range_end, until_ = struct.unpack('<dd', record, @LAST_OFFSET@ + 1)
-      local delay = struct.unpack('<d', record, @DELAY_OFFSET@ + 1)
-      if until_ >= ts and delay >= 0 and range_end >= 0 and lease >= 0 and until_ + delay + range_end + lease < @LARGEST@
+    local last, waits, is_kept = 0, 0, false
+    if type(record) == 'string' and #record >= @HEADER_SIZE@ then
+      local grant, lease, holds, local_waiters = struct.unpack('<c38dHH', request, from)
+      local begin, others, held, _, range_end, until_, _, looks_after, delay = struct.unpack('<c2Bc38dddc4c30d', record)
+      if begin == '\@VERSION@\@LOCK@' and held == grant and grant:byte() ~= 0
+        and looks_after == '@NOBODY@'
+        and until_ >= ts and delay >= 0 and range_end >= 0 and lease >= 0 and until_ + delay + range_end + lease < @LARGEST@
         and until_ % 1 + delay % 1 + range_end % 1 + lease % 1 == 0 then
         until_ = math.max(until_, ts + lease)
+        last, waits = range_end, others
         -- PEXPIRE goes first: it is allowed when memory is full, and a script that has written may go on writing.
         local stands = string.format('%d', math.ceil((until_ + delay - ts) / 1000) + @SWEEP_MS@)
-        last = range_end
         is_kept = lease == 0 or redis.pcall('PEXPIRE', key, stands) == 1
           and redis.pcall('SETRANGE', key, '@EXPIRES_OFFSET@', struct.pack('<dHH', until_, holds, local_waiters)) == #record
       end
     end
-    reply[index + 1] = is_kept and struct.pack('<BdB', @RENEWED@, last, record:byte(@WAITS_OFFSET@ + 1)) or '\@NOT_PLAIN@\0\0\0\0\0\0\0\0\0'
+    reply[index + 1] = is_kept and struct.pack('<BdB', @RENEWED@, last, waits) or '\@NOT_PLAIN@\0\0\0\0\0\0\0\0\0'
     from = from + 50
   end
   return table.concat(reply) .. mark

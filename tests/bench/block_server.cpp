@@ -1,7 +1,11 @@
-// What the scripts cost inside the server: its own count of microseconds an EVALSHA, for loops of
-// acquires and of releases.
+// What the scripts cost inside the server, by its own count of microseconds in EVALSHA. All that is
+// asked for is on its way at once: else each call would also pay for the server's awakening.
+#include <chrono>
 #include <functional>
+#include <map>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "blocks.h"
@@ -12,102 +16,195 @@ namespace belay::bench {
 
 namespace {
 
-constexpr int kNames = 200;  // a round and side
+constexpr int kNames = 64;      // in flight
+constexpr int kManyNames = 32;  // times as many
+constexpr auto kRenewed = std::chrono::seconds(3);
 
-// One side's scripts, one call after the other: all names are acquired, then all released.
-struct ScriptSide {
-  std::string name;
-  std::function<void(const std::string& lock)> acquire;
-  std::function<void()> release_all;
-  std::vector<double> acquire_us;  // a round
-  std::vector<double> release_us;
-};
+using Names = std::vector<std::string>;
 
-double usec_per_call(Server& server, const std::function<void()>& work) {
-  const CommandStat before = server.command_stats()["evalsha"];
+// So many that nobody has used before.
+Names fresh_names() {
+  static std::int64_t count = 0;
+  Names names;
+  for (int i = 0; i < kNames; ++i) {
+    names.push_back(name_of("server", ++count));
+  }
+  return names;
+}
+
+double usec_per_name(Server& server, const std::function<void()>& work) {
+  const std::int64_t before = server.command_stats()["evalsha"].usec;
   work();
-  const CommandStat after = server.command_stats()["evalsha"];
-  return static_cast<double>(after.usec - before.usec) /
-         static_cast<double>(after.calls - before.calls);
+  return static_cast<double>(server.command_stats()["evalsha"].usec - before) / kNames;
 }
 
-void run_round(const Plan& plan, ScriptSide* side, std::int64_t* count) {
-  side->acquire_us.push_back(usec_per_call(plan.server, [&] {
-    for (int i = 0; i < kNames; ++i) {
-      side->acquire(name_of("server", ++*count));
+// One client that does the same to all names at once.
+class Crowd {
+ public:
+  explicit Crowd(const std::string& url) : target_(url) {
+    acquire(fresh_names());  // from now on by EVALSHA
+    release();
+  }
+
+  // Returns when the server has all of it.
+  void ask(const Names& names) {
+    for (const std::string& name : names) {
+      Request request(name.c_str());
+      expect_ok(belay_submit_acquire(target_.get(), ++tag_, request.get(), 0, -1),
+                "belay_submit_acquire");
     }
-  }));
-  side->release_us.push_back(usec_per_call(plan.server, side->release_all));
-}
+    expect_ok(belay_client_ping(target_.get(), nullptr), "belay_client_ping");
+  }
 
-ScriptSide belay_side(Target& target, std::vector<std::int64_t>& holds) {
-  return {"belay",
-          [&](const std::string& name) { holds.push_back(target.lock(name.c_str())); },
-          [&] {
-            for (const std::int64_t hold : holds) {
-              target.release(hold);
-            }
-            holds.clear();
-          },
-          {},
-          {}};
-}
+  void take() {
+    for (int i = 0; i < kNames; ++i) {
+      holds_.push_back(next("an acquire"));
+    }
+  }
 
-struct FloorHold {
-  std::string name;
-  Floor::Claim claim;
+  void acquire(const Names& names) {
+    ask(names);
+    take();
+  }
+
+  void release() {
+    for (const std::int64_t hold : holds_) {
+      expect_ok(belay_submit_release(target_.get(), ++tag_, hold), "belay_submit_release");
+    }
+    for (std::size_t left = std::exchange(holds_, {}).size(); left > 0; --left) {
+      next("a release");
+    }
+  }
+
+ private:
+  std::int64_t next(const char* what) {
+    belay_event* event = belay_next(target_.get(), -1);
+    expect_ok(belay_event_status(event), what);
+    const std::int64_t hold = belay_event_hold(event);
+    belay_event_free(event);
+    return hold;
+  }
+
+  Target target_;
+  std::int64_t tag_ = 0;
+  std::vector<std::int64_t> holds_;
 };
 
-ScriptSide floor_side(const char* name, Floor& floor, std::vector<FloorHold>& holds) {
-  return {name,
-          [&](const std::string& lock) {
-            holds.push_back({lock, floor.acquire(lock)});
-          },
-          [&] {
-            for (const FloorHold& hold : holds) {
-              floor.release(hold.name, hold.claim);
-            }
-            holds.clear();
-          },
-          {},
-          {}};
+// The same on one connection of hiredis.
+class FloorCrowd {
+ public:
+  FloorCrowd(int port, Recipe recipe) : floor_(port, recipe) {}
+
+  void acquire(const Names& names) {
+    for (const std::string& name : names) {
+      holds_.emplace_back(name, floor_.append_acquire(name));
+    }
+    for (int i = 0; i < kNames; ++i) {
+      floor_.expect_granted();
+    }
+  }
+
+  void release() {
+    for (const auto& [name, claim] : std::exchange(holds_, {})) {
+      floor_.append_release(name, claim);
+    }
+    for (int i = 0; i < kNames; ++i) {
+      floor_.expect_released();
+    }
+  }
+
+ private:
+  Floor floor_;
+  std::vector<std::pair<std::string, Floor::Claim>> holds_;
+};
+
+// A round and a name.
+struct Pairs {
+  std::string name;
+  std::vector<double> acquire_us;
+  std::vector<double> release_us;
+  std::vector<double> both_us;
+};
+
+template <typename Side>
+void run_pairs(Server& server, Side& side, Pairs* pairs) {
+  pairs->acquire_us.push_back(usec_per_name(server, [&] { side.acquire(fresh_names()); }));
+  pairs->release_us.push_back(usec_per_name(server, [&] { side.release(); }));
+  pairs->both_us.push_back(pairs->acquire_us.back() + pairs->release_us.back());
+}
+
+// Each of two clients waits for what the other holds; a hold is a release that hands on, and an
+// acquire that queues.
+double contended_hold_us(Server& server, Crowd* first, Crowd* second) {
+  const Names names = fresh_names();
+  first->acquire(names);
+  second->ask(names);
+  const double us = usec_per_name(server, [&] {
+    first->release();
+    second->take();
+    first->ask(names);
+  });
+  second->release();
+  first->take();
+  first->release();
+  return us;
+}
+
+// Of very many holds that are renewed together, which is all that happens meanwhile.
+double renewal_us(Server& server) {
+  Crowd crowd(server.url() + "?watchdog_lease_ms=1000");
+  for (int i = 0; i < kManyNames; ++i) {
+    crowd.acquire(fresh_names());
+  }
+  std::map<std::string, CommandStat> before = server.command_stats();
+  std::this_thread::sleep_for(kRenewed);
+  std::map<std::string, CommandStat> after = server.command_stats();
+  const std::int64_t renewals = after["pexpire"].calls - before["pexpire"].calls;
+  crowd.release();
+  return static_cast<double>(after["evalsha"].usec - before["evalsha"].usec) /
+         static_cast<double>(renewals);
+}
+
+void show_pairs(const std::vector<Pairs>& sides, const Report& report) {
+  std::vector<Row> rows{{"side", "acquire us", "release us", "both us"}};
+  for (const Pairs& side : sides) {
+    rows.push_back({side.name, number(percentile(side.acquire_us, 0.5), 2),
+                    number(percentile(side.release_us, 0.5), 2),
+                    number(percentile(side.both_us, 0.5), 2)});
+  }
+  report.table(rows);
+  for (std::size_t floor = 1; floor < sides.size(); ++floor) {
+    report.line("to " + sides[floor].name + ": acquire " +
+                show(ratio(sides[0].acquire_us, sides[floor].acquire_us)) + ", release " +
+                show(ratio(sides[0].release_us, sides[floor].release_us)));
+  }
 }
 
 }  // namespace
 
 void run_server(const Plan& plan, Report& report) {
-  report.begin("server", "us inside the server for each call of a script");
-  Target target(plan.server.url());
-  target.release(target.lock("server"));  // from now on by EVALSHA
-  Floor bare(plan.server.port(), Recipe::kBare);
-  Floor fenced(plan.server.port(), Recipe::kFenced);
-  std::vector<std::int64_t> holds;
-  std::vector<FloorHold> bare_holds;
-  std::vector<FloorHold> fenced_holds;
-  std::vector<ScriptSide> sides{belay_side(target, holds), floor_side("bare", bare, bare_holds),
-                                floor_side("fenced", fenced, fenced_holds)};
-  std::int64_t count = 0;
+  report.begin("server", "us inside the server, a name, of " + std::to_string(kNames) +
+                             " that are asked for at once");
+  Crowd crowd(plan.server.url());
+  Crowd other(plan.server.url());
+  FloorCrowd bare(plan.server.port(), Recipe::kBare);
+  FloorCrowd fenced(plan.server.port(), Recipe::kFenced);
+  std::vector<Pairs> pairs{{"belay", {}, {}, {}}, {"bare", {}, {}, {}}, {"fenced", {}, {}, {}}};
+  std::vector<double> contended;
   for (int round = 0; round < plan.rounds; ++round) {
-    for (std::size_t i = 0; i < sides.size(); ++i) {
-      ScriptSide& side = sides[round % 2 == 0 ? i : sides.size() - 1 - i];
-      if (plan.only.empty() || plan.only == side.name) {
-        run_round(plan, &side, &count);
-      }
-    }
+    run_pairs(plan.server, crowd, &pairs[0]);
+    run_pairs(plan.server, bare, &pairs[1]);
+    run_pairs(plan.server, fenced, &pairs[2]);
+    contended.push_back(contended_hold_us(plan.server, &crowd, &other));
   }
-  std::vector<Row> rows{{"side", "acquire us", "release us", "both us"}};
-  for (const ScriptSide& side : sides) {
-    const double acquire = percentile(side.acquire_us, 0.5);
-    const double release = percentile(side.release_us, 0.5);
-    rows.push_back(
-        {side.name, number(acquire, 2), number(release, 2), number(acquire + release, 2)});
-  }
-  report.table(rows);
-  for (const std::size_t floor : {std::size_t{1}, std::size_t{2}}) {
-    report.line("to " + sides[floor].name + ": acquire " +
-                show(ratio(sides[0].acquire_us, sides[floor].acquire_us)) + ", release " +
-                show(ratio(sides[0].release_us, sides[floor].release_us)));
-  }
+  show_pairs(pairs, report);
+  const double pair = percentile(pairs[0].both_us, 0.5);
+  const double renewal = renewal_us(plan.server);
+  report.line("a renewal: " + number(renewal, 2) +
+              "; a contended hold (a release that hands on, an acquire that queues): " +
+              number(percentile(contended, 0.5), 2));
+  report.at_most("us of an acquire and its release", "<= 10.0", 10, true, pair, 1);
+  report.at_most("us of a renewal", "<= 3.5", 3.5, true, renewal, 1);
 }
 
 }  // namespace belay::bench

@@ -255,9 +255,8 @@ MUTATIONS = [
              "    and record:find(request, @CLAIM_OFFSET@ + 1, true) == @CLAIM_OFFSET@ + 1\n",
              "    and (OFF('owner-check-in-release') or record:find(request, @CLAIM_OFFSET@ + 1, true) == @CLAIM_OFFSET@ + 1)\n"),
     Mutation("owner-check-in-keep", "lib/scripts/keep.lua",
-             "      and record:sub(@CLAIM_OFFSET@ + 1, @FENCE_OFFSET@ + 8) == request:sub(from, from + 37)\n",
-             "      and (OFF('owner-check-in-keep') or record:sub(@CLAIM_OFFSET@ + 1, @FENCE_OFFSET@ + 8) =="
-             " request:sub(from, from + 37))\n"),
+             "and held == grant and",
+             "and (OFF('owner-check-in-keep') or held == grant) and"),
     Mutation("release-passes-over-nobody-who-waits", "lib/scripts/release.lua",
              "if type(record) == 'string' and",
              "if OFF('release-passes-over-nobody-who-waits') and type(record) == 'string' then\n"
