@@ -333,7 +333,7 @@ void Bundles::conclude(Bundle& bundle, Micros now) {
   } else if (now >= bundle.answer_by) {
     const Micros since = ledger_.pendings.at(bundle.tag)->since;
     bundle.failure = outcomes_.unavailable(*claim.node, "no answer", bundle.answer_by - since);
-    bundle.failure.in_doubt_until = claim.held.lapses_at;
+    bundle.failure.in_doubt_until = claim.held.lapses_by();
     ledger_.want_step(bundle);
     return;
   }
@@ -382,7 +382,7 @@ std::optional<Micros> Bundles::doubt_of(const Bundle& bundle) const {
     } else if (const Hold* const had = ledger_.hold(part.hold);
                had != nullptr && had->claim != nullptr) {
       answered = answered && had->claim->node->up();
-      until = std::max(until, had->claim->held.lapses_at);
+      until = std::max(until, had->claim->held.lapses_by());
     }
   }
   return answered ? std::nullopt : std::optional(until);

@@ -74,15 +74,13 @@ void Claim::take(const Grant& grant, Micros now) {
 Leaving Claim::end(Micros now) {
   const bool was_held = state == ClaimState::kHeld;
   const Micros queued_until = asking.ticket != 0 ? now + kQueueStands : 0;
-  const Micros renewed_until = held.renew_out ? held.renewed_until : 0;
   Leaving left;
   left.epoch = epoch;
   left.sweep_until = asking.suspect_until;
   // An ask that is not answered yet may prolong what a message has granted; one that was cut off
   // may have got what a later answer does not speak of.
   left.cut_until = std::max(asking.cut_until, asking.expires_by);
-  left.expires_by =
-      std::max(left.cut_until, was_held ? std::max(held.lapses_at, renewed_until) : queued_until);
+  left.expires_by = std::max(left.cut_until, was_held ? held.lapses_by() : queued_until);
   left.look_at = !was_held && asking.told_to_look ? asking.again_at : kNever;
   left.ours_until = held.deadline;
   left.given = was_held && !was_cut ? std::max(held.fence, held.next_fence - 1) : 0;

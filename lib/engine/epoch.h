@@ -90,6 +90,13 @@ struct Held {
   // When the latest renewal was sent, and when what it asked for has lapsed, however late it comes.
   Micros renewed_at = 0;
   Micros renewed_until = 0;
+
+  // When the server's record has certainly lapsed, also if a renewal that is on its way takes
+  // place.
+  [[nodiscard]] Micros lapses_by() const {
+    return renew_out ? std::max(lapses_at, renewed_until) : lapses_at;
+  }
+
   // Whether other clients wait, since when, and when the server last said so or not.
   bool others_wait = false;
   Micros others_since = 0;

@@ -60,7 +60,7 @@ void Outcomes::complete(Pending& pending, Status status, Micros now) {
     const Hold* const hold = ledger_.hold(pending.hold);
     if (pending.kind == PendingKind::kDowngrade && hold != nullptr && hold->claim != nullptr) {
       // The renewals go on asking for it.
-      status.in_doubt_until = std::max(status.in_doubt_until, hold->claim->held.lapses_at);
+      status.in_doubt_until = std::max(status.in_doubt_until, hold->claim->held.lapses_by());
     }
   }
   Event event = outcome(pending, std::move(status));

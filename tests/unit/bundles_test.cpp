@@ -318,6 +318,20 @@ TEST_F(ABundle, GoesBackWhereItsAcquireEnds) {
   EXPECT_TRUE(ledger_.pendings.empty());
 }
 
+// The server may carry it out after the connection has broken, which is not known yet.
+TEST_F(ABundle, IsInDoubtForAsLongAsARenewalOnItsWayMayLast) {
+  acquire({"a", "b"}, kNever);
+  refuse();
+  grant_one(50);
+  now_ += 5 * kSecond;
+  watchdog_.want(claim("a"));
+  watchdog_.flush(now_);
+  const Bundle& bundle = *ledger_.bundles.begin()->second;
+  const Micros until = bundles_.doubt_of(bundle).value();
+  EXPECT_GE(until, now_ + config_.request_timeout + config_.watchdog_lease);
+  EXPECT_EQ(until, claim("a").held.renewed_until);
+}
+
 TEST_F(ABundle, IsTakenAnewWhereANameIsLostBeforeAllAreHad) {
   apart_ = true;
   acquire({"a", "b"}, kNever);
