@@ -158,8 +158,9 @@ void Bundles::send_leaves(const std::vector<ClaimRef>& claims, Micros now) {
   std::vector<ManyLeft> parts;
   parts.reserve(claims.size());
   for (const ClaimRef& left : claims) {
-    parts.push_back(
-        {&left.claim->resource, course_.args_of(*left.claim, *left.claim->leaving_of(left.epoch))});
+    const Leaving& leaving = *left.claim->leaving_of(left.epoch);
+    parts.push_back({&left.claim->resource, course_.args_of(*left.claim, leaving)});
+    flight.in_vain = flight.in_vain || leaving.in_vain;
   }
   flights_.send(*claims.front().claim->node, dialect_.leave_all(parts), std::move(flight), now);
 }

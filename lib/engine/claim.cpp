@@ -85,6 +85,7 @@ Leaving Claim::end(Micros now) {
   left.ours_until = held.deadline;
   left.given = was_held && !was_cut ? std::max(held.fence, held.next_fence - 1) : 0;
   left.lost = now < held.delay_until;
+  left.in_vain = !was_held;
   left.uncontended = was_held && held.confirmed && !held.others_wait && !shared() &&
                      !asking.suspect_until.any() && !left.lost;
   state = ClaimState::kIdle;

@@ -166,10 +166,13 @@ void Course::ask(Claim& claim, Micros now) {
   if (claim.loss_is_untold()) {
     return;
   }
-  if (!node.clock().known(now)) {  // rule 3
+  const bool has_clock = node.clock().known(now);  // rule 3
+  if (!has_clock) {
     node.refresh_clock(now);
+  }
+  if (!has_clock || flights_.is_behind(node)) {
     if (!std::exchange(claim.check_due, true)) {
-      ledger_.claims_for_clock.push_back(&claim);
+      ledger_.held_back.push_back(&claim);
     }
     return;
   }
@@ -741,6 +744,7 @@ void Course::send_leave(Claim& claim, Leaving& leaving, Micros now) {
   Flight flight;
   flight.kind = FlightKind::kLeave;
   flight.ref = {&claim, leaving.epoch};
+  flight.in_vain = leaving.in_vain;
   flights_.send(*claim.node, claim.primitive->leave(claim.resource, args_of(claim, leaving)),
                 std::move(flight), now);
 }

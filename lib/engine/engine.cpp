@@ -459,6 +459,9 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
       }
       break;
   }
+  if (flight->in_vain && !flights_.is_behind(node)) {
+    ask_for_held_back(node);
+  }
   finish(now);
 }
 
@@ -644,7 +647,11 @@ void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
 // What waits for another node's clock goes on waiting.
 void Engine::on_clock(const Node& node, Micros now) {
   operations_.on_clock(node, now);
-  std::erase_if(ledger_.claims_for_clock, [this, &node](Claim* claim) {
+  ask_for_held_back(node);
+}
+
+void Engine::ask_for_held_back(const Node& node) {
+  std::erase_if(ledger_.held_back, [this, &node](Claim* claim) {
     const bool ends = claim->node == &node;
     if (ends) {
       ledger_.checks_due.push_back(claim);

@@ -123,6 +123,7 @@ class Engine final : public NodeEvents {
   void want_checks(const Node& node);
   void on_claim_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
   void on_clock(const Node& node, Micros now);
+  void ask_for_held_back(const Node& node);
   void give_up_on(std::uint64_t id, const Flight& flight, std::vector<Claim*>* claims);
   void end_everything(Micros now);
 

@@ -155,6 +155,8 @@ struct Leaving {
   bool goes_first = false;
   // As far as is known, nobody else has to do with it.
   bool uncontended = false;
+  // Nobody had it: whoever asked for it has given up.
+  bool in_vain = false;
   // Only a message has told of it: asked once.
   bool stray = false;
   // When to look all the same: as it was told, or was about to.

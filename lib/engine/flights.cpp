@@ -2,6 +2,13 @@
 
 namespace belay {
 
+namespace {
+
+// Few enough to be answered within a millisecond or two, and enough for all cancels of a while.
+constexpr int kMostInVain = 32;
+
+}  // namespace
+
 std::uint64_t Flights::send(Node& node, Command command, Flight flight, Micros now) {
   command.id = ++last_command_;
   if (flight.ref.claim != nullptr) {
@@ -14,6 +21,7 @@ std::uint64_t Flights::send(Node& node, Command command, Flight flight, Micros n
     ++ref.claim->in_flight;
   }
   flight.node = &node;
+  in_vain_[&node] += flight.in_vain ? 1 : 0;
   flights_.emplace(command.id, std::move(flight));
   node.send(command, now);
   return command.id;
@@ -32,6 +40,7 @@ std::optional<Flight> Flights::take(std::uint64_t id) {
     return std::nullopt;
   }
   std::optional<Flight> flight = std::move(found->second);
+  in_vain_[flight->node] -= flight->in_vain ? 1 : 0;
   flights_.erase(found);
   return flight;
 }
@@ -45,7 +54,13 @@ std::vector<std::pair<std::uint64_t, Flight>> Flights::take_all_of(const Node& n
     }
     return gone;
   });
+  in_vain_.erase(&node);
   return taken;
+}
+
+bool Flights::is_behind(const Node& node) const {
+  const auto found = in_vain_.find(&node);
+  return found != in_vain_.end() && found->second >= kMostInVain;
 }
 
 }  // namespace belay

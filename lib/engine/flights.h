@@ -44,6 +44,7 @@ struct Flight {
   std::vector<Renewed> renewed;
   std::vector<ClaimRef> refs;         // of a command for several names
   std::vector<std::int64_t> watched;  // epochs
+  bool in_vain = false;               // a leave of what nobody had
 };
 
 class Flights {
@@ -58,11 +59,16 @@ class Flights {
   // Those that a lost connection has taken with it.
   std::vector<std::pair<std::uint64_t, Flight>> take_all_of(const Node& node);
 
+  // Whether more was given up than the node has answered for. What is asked for beyond that would
+  // only wait behind it, and all else behind that.
+  [[nodiscard]] bool is_behind(const Node& node) const;
+
   // How many commands were sent.
   [[nodiscard]] std::uint64_t sent() const { return last_command_; }
 
  private:
   std::unordered_map<std::uint64_t, Flight> flights_;
+  std::unordered_map<const Node*, int> in_vain_;
   std::uint64_t last_command_ = 0;
 };
 

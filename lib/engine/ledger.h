@@ -93,7 +93,7 @@ struct Ledger {
   std::unordered_map<std::int64_t, std::unique_ptr<Pending>> pendings;
   std::unordered_map<std::int64_t, std::unique_ptr<Bundle>> bundles;  // by their hold's id
   std::deque<Claim*> checks_due;          // the server is to be asked about them anew
-  std::vector<Claim*> claims_for_clock;   // wait for a sample of it
+  std::vector<Claim*> held_back;          // until their node has a clock, and is not behind
   std::vector<std::int64_t> bundles_due;  // their next step is
   std::vector<PendingRef> leads_due;      // all of whose parts have completed
   std::unordered_map<std::uint16_t, std::int64_t> highest_fences;  // by slot

@@ -26,8 +26,8 @@ if #ARGV == 2 and #KEYS > 0 and #KEYS <= @MOST_NAMES@ and #request == 8 + #KEYS 
       local grant, lease, holds, local_waiters = struct.unpack('<c38dHH', request, from)
       local begin, others, held, _, range_end, until_, _, looks_after, delay = struct.unpack('<c2Bc38dddc4c30d', record)
       if begin == '\@VERSION@\@LOCK@' and held == grant and grant:byte() ~= 0
-        and looks_after == '@NOBODY@'
-        and until_ >= ts and delay >= 0 and range_end >= 0 and lease >= 0 and until_ + delay + range_end + lease < @LARGEST@
+        and looks_after == '@NOBODY@' and until_ >= ts
+        and delay >= 0 and range_end >= 0 and lease >= 0 and until_ + delay + range_end + lease < @LARGEST@
         and until_ % 1 + delay % 1 + range_end % 1 + lease % 1 == 0 then
         until_ = math.max(until_, ts + lease)
         last, waits = range_end, others

@@ -579,6 +579,28 @@ static void test_shutdown(Server* server) {
   }
 }
 
+// What is given up must not pile up on the connection: the renewal of what is held would stand
+// behind it for longer than a lease.
+static void test_given_up_at_once(Server* server) {
+  enum { kStormMs = 3000, kLeaseMs = 1000 };
+
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = kLeaseMs);
+  const int64_t hold = GRANTED(belay_lock(client, "held", -1, -1, NULL));
+  const int64_t end = now_ms() + kStormMs;
+  for (int64_t tag = 1; now_ms() < end; ++tag) {
+    CHECK_STATUS(BELAY_OK, SUBMIT_PERMITS(client, tag, 1, 3));
+    belay_cancel(client, tag);  // unless it was granted by then
+    belay_event* event = next_but_of_holds(client, -1);
+    CHECK_INT(tag, belay_event_tag(event));
+    if (belay_event_status(event) == BELAY_OK) {
+      belay_release_nowait(client, belay_event_hold(event));
+    }
+    belay_event_free(event);
+  }
+  CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
+  belay_client_free(client);
+}
+
 const Test semaphore_tests[] = {
     {"A semaphore's limit is agreed on at its first use", test_limit},
     {"A limit that is raised serves who waits, one that is lowered takes nothing back",
@@ -608,4 +630,5 @@ const Test semaphore_tests[] = {
     {"Permits of a server that is wiped are lost at once, and the limit is agreed on anew",
      test_wiped},
     {"A client that ends gives its permits back and leaves the queue", test_shutdown},
+    {"Who gives up at once keeps no renewal waiting", test_given_up_at_once},
     {NULL, NULL}};

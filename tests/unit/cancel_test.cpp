@@ -325,5 +325,39 @@ TEST_F(ACancel, OfADowngradeThatWasSentComesTooLate) {
   EXPECT_TRUE(events_.events.empty());
 }
 
+// Else whoever asks and gives up at once makes renewals wait behind what nobody wants.
+TEST_F(ACancel, OfMoreThanTheServerHasAnsweredHoldsBackWhatIsAskedForNext) {
+  constexpr std::int64_t kMost = 32;
+  for (std::int64_t tag = 1; tag <= kMost; ++tag) {
+    acquire_a_permit(tag);
+    cancel(tag);
+  }
+  EXPECT_TRUE(sent());
+  acquire_a_permit(kMost + 1);
+  EXPECT_FALSE(sent());
+  cancel(kMost + 1);  // costs the server nothing
+  EXPECT_EQ(last().in_doubt, 0);
+  acquire_a_permit(kMost + 2);
+  EXPECT_FALSE(sent());
+  answer(bulk(Packer().u8(3).number(kServerTime).number(kSecond).take()));
+  EXPECT_FALSE(sent());
+  answer(bulk(Packer().u8(2).number(kServerTime).number(0).take()));
+  EXPECT_TRUE(sent());
+}
+
+// What was given up on a connection that broke is left on the next, and counts anew.
+TEST_F(ACancel, OfThatManyHoldsBackWhatIsAskedForAfterACutNoLonger) {
+  for (std::int64_t tag = 1; tag <= 32; ++tag) {
+    acquire_a_permit(tag);
+    cancel(tag);
+  }
+  acquire(33);
+  cut();
+  reconnect();
+  EXPECT_TRUE(sent());
+  answer(bulk(Packer().u8(2).number(kServerTime).number(0).take()));
+  EXPECT_TRUE(sent());
+}
+
 }  // namespace
 }  // namespace belay

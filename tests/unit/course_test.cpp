@@ -149,8 +149,8 @@ TEST_F(CourseAlone, AsksForAClockFirst) {
   now_ += 31 * kSecond;
   acquire(1);
   EXPECT_EQ(calls(), 0U);
-  ASSERT_EQ(ledger_.claims_for_clock.size(), 1U);
-  EXPECT_TRUE(ledger_.claims_for_clock[0]->check_due);
+  ASSERT_EQ(ledger_.held_back.size(), 1U);
+  EXPECT_TRUE(ledger_.held_back[0]->check_due);
 }
 
 TEST_F(CourseAlone, AsksAgainWhereItCameTooLateOrThereIsMoreToDo) {
