@@ -20,7 +20,8 @@
 //
 // Contexts limit and cancel every wait: without a deadline a wait for a lock has no limit, also through outages. A try and other calls
 // try to reach the server for [WithRequestTimeout] at most. A change that was sent, other than an acquire, is not undone when its context
-// ends: the call still returns how it ended, within the request timeout.
+// ends: the call still returns how it ended, within the request timeout. If its context has ended before, a call sends nothing and
+// returns [ErrUnavailable] for a deadline, [ErrCancelled] for a cancel. [Hold.UnlockContext] sends all the same.
 //
 // A failed call returns an [*Error]; errors.Is finds its [Status], and context.Canceled or context.DeadlineExceeded if the context ended
 // the call.

@@ -104,7 +104,8 @@ func ended(ctx context.Context) error {
 
 func noContext() error { return &Error{Status: ErrInvalidArgument, Message: "nil Context"} }
 
-// interrupted is the error of a call whose context has ended. The trouble is the server's, if that was in the way.
+// interrupted is the error of a call whose context has ended. The trouble is why the server has not answered. If it
+// has, there is none, and a deadline is a timeout.
 func interrupted(ctx context.Context, inDoubt time.Duration, trouble string) error {
 	err := &Error{Status: ErrCancelled, Message: "the context was cancelled", InDoubt: inDoubt, cause: ctx.Err()}
 	if err.cause == context.DeadlineExceeded {

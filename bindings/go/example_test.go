@@ -127,7 +127,7 @@ func ExampleError() {
 	case errors.Is(err, belay.ErrTimeout):
 		fmt.Println("others held it all the time; try again in", failure.Remaining.Round(10*time.Second))
 	case failure.Status.Class() == belay.ClassRetry:
-		fmt.Println("the server did not answer, or the context was cancelled:", failure)
+		fmt.Println("the server did not answer, or the context had ended:", failure)
 	default:
 		fmt.Println("a wrong argument, a missing right or a closed client:", failure)
 	}

@@ -70,7 +70,7 @@ func (c *Client) run(ctx context.Context, submit submission) (event, error) {
 		return event{}, noContext()
 	}
 	if ctx.Err() != nil {
-		return event{}, interrupted(ctx, 0, "")
+		return event{}, interrupted(ctx, 0, "it ended before the call, which sent nothing")
 	}
 	return c.submit(ctx, submit)
 }

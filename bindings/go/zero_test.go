@@ -30,39 +30,67 @@ func promptly(t *testing.T, what string, f func() error) error {
 	}
 }
 
-func TestNilContextIsAnError(t *testing.T) {
+// takers are all calls that take a context and send nothing if it has ended.
+func takers(client *Client, hold *Hold, lock string) map[string]func(context.Context) error {
+	rw, semaphore, latch := client.RWMutex(lock), client.Semaphore(lock, 2), client.Latch(lock)
+	return map[string]func(context.Context) error{
+		"Lock":        func(ctx context.Context) error { _, err := client.Mutex(lock).Lock(ctx); return err },
+		"TryLock":     func(ctx context.Context) error { _, _, err := client.Mutex(lock).TryLock(ctx); return err },
+		"Do":          func(ctx context.Context) error { return client.Mutex(lock).Do(ctx, nil) },
+		"RW Lock":     func(ctx context.Context) error { _, err := rw.Lock(ctx); return err },
+		"RW TryLock":  func(ctx context.Context) error { _, _, err := rw.TryLock(ctx); return err },
+		"RW Do":       func(ctx context.Context) error { return rw.Do(ctx, nil) },
+		"RLock":       func(ctx context.Context) error { _, err := rw.RLock(ctx); return err },
+		"TryRLock":    func(ctx context.Context) error { _, _, err := rw.TryRLock(ctx); return err },
+		"RDo":         func(ctx context.Context) error { return rw.RDo(ctx, nil) },
+		"Acquire":     func(ctx context.Context) error { _, err := semaphore.Acquire(ctx, 1); return err },
+		"TryAcquire":  func(ctx context.Context) error { _, _, err := semaphore.TryAcquire(ctx, 1); return err },
+		"Permits Do":  func(ctx context.Context) error { return semaphore.Do(ctx, 1, nil) },
+		"SetLimit":    func(ctx context.Context) error { _, err := semaphore.SetLimit(ctx, 1); return err },
+		"Available":   func(ctx context.Context) error { _, _, err := semaphore.Available(ctx); return err },
+		"Wait":        func(ctx context.Context) error { _, err := latch.Wait(ctx, 0); return err },
+		"TryWait":     func(ctx context.Context) error { _, _, err := latch.TryWait(ctx, 0); return err },
+		"Set":         func(ctx context.Context) error { _, err := latch.Set(ctx, 1, 0); return err },
+		"CountDown":   func(ctx context.Context) error { _, err := latch.CountDown(ctx, 1); return err },
+		"Count":       func(ctx context.Context) error { _, err := latch.Count(ctx); return err },
+		"Ping":        client.Ping,
+		"Inspect":     func(ctx context.Context) error { _, err := client.Inspect(ctx, lock); return err },
+		"Break":       func(ctx context.Context) error { _, err := client.Break(ctx, lock+"held", 0); return err },
+		"List":        func(ctx context.Context) error { _, _, err := client.List(ctx, "*", 1); return err },
+		"Names":       func(ctx context.Context) error { return namesError(client, ctx) },
+		"FencedWrite": func(ctx context.Context) error { _, err := client.FencedWrite(ctx, lock, 1, "SET", "x"); return err },
+		"Extend":      func(ctx context.Context) error { return hold.Extend(ctx, time.Minute) },
+		"Verify":      hold.Verify,
+		"Downgrade":   hold.Downgrade,
+	}
+}
+
+func TestNilOrEndedContextIsAnErrorOfACallThatBeginsNothing(t *testing.T) {
 	client := open(t)
 	lock := name(t)
 	var none context.Context
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
 	hold := mustLock(t, client.Mutex(lock+"held", Lease(time.Minute)))
-	for what, call := range map[string]func() error{
-		"Lock":        func() error { _, err := client.Mutex(lock).Lock(none); return err },
-		"TryLock":     func() error { _, _, err := client.Mutex(lock).TryLock(none); return err },
-		"RLock":       func() error { _, err := client.RWMutex(lock).RLock(none); return err },
-		"Acquire":     func() error { _, err := client.Semaphore(lock, 2).Acquire(none, 1); return err },
-		"TryAcquire":  func() error { _, _, err := client.Semaphore(lock, 2).TryAcquire(none, 1); return err },
-		"SetLimit":    func() error { _, err := client.Semaphore(lock, 2).SetLimit(none, 1); return err },
-		"Wait":        func() error { _, err := client.Latch(lock).Wait(none, 0); return err },
-		"TryWait":     func() error { _, _, err := client.Latch(lock).TryWait(none, 0); return err },
-		"Set":         func() error { _, err := client.Latch(lock).Set(none, 1, 0); return err },
-		"Ping":        func() error { return client.Ping(none) },
-		"Inspect":     func() error { _, err := client.Inspect(none, lock); return err },
-		"Break":       func() error { _, err := client.Break(none, lock+"held", 0); return err },
-		"List":        func() error { _, _, err := client.List(none, "*", 1); return err },
-		"FencedWrite": func() error { _, err := client.FencedWrite(none, lock, 1, "SET", "x"); return err },
-		"Do":          func() error { return client.Mutex(lock).Do(none, nil) },
-		"Names":       func() error { return namesError(client, none) },
-		"Unlock":      func() error { return hold.UnlockContext(none) },
-		"Extend":      func() error { return hold.Extend(none, time.Minute) },
-		"Verify":      func() error { return hold.Verify(none) },
-		"Downgrade":   func() error { return hold.Downgrade(none) },
+	for _, test := range []struct {
+		ctx    context.Context
+		words  string
+		status Status
+		cause  error
+	}{
+		{none, "nil Context", ErrInvalidArgument, nil},
+		{within(t, 0), "before the call", ErrUnavailable, context.DeadlineExceeded},
+		{cancelled, "before the call", ErrCancelled, context.Canceled},
 	} {
-		err := promptly(t, what, call)
-		wantError(t, err, ErrInvalidArgument)
-		if !strings.Contains(err.Error(), "nil Context") {
-			t.Errorf("%s: %v", what, err)
+		for what, call := range takers(client, hold, lock) {
+			err := promptly(t, what, func() error { return call(test.ctx) })
+			failure, ok := err.(*Error)
+			if !ok || failure.Status != test.status || failure.InDoubt != 0 || !errors.Is(err, test.cause) && test.cause != nil || !strings.Contains(err.Error(), test.words) {
+				t.Errorf("%s: %v", what, err)
+			}
 		}
 	}
+	wantError(t, hold.UnlockContext(none), ErrInvalidArgument)
 	wantPanic(t, client.Mutex(lock).Locker(none).Lock)
 	wantPanic(t, func() { hold.Context(none) })
 	wantPanic(t, func() { hold.Changes(none)(func(Change) bool { return true }) })
