@@ -94,18 +94,27 @@ func TestOutcomeInDoubtIsTold(t *testing.T) {
 		"Extend":      func(ctx context.Context) error { return hold.Extend(ctx, time.Minute) },
 		"Lock":        func(ctx context.Context) error { _, err := client.Mutex("free").Lock(ctx); return err },
 	} {
-		for limit, ended := range map[time.Duration]bool{20 * time.Millisecond: true, patience: false} {
+		for _, cause := range []error{context.DeadlineExceeded, context.Canceled, nil} {
 			must(t, client.Ping(within(t, patience)))
 			server.tell(t, "pause")
-			err := call(within(t, limit))
+			ctx, status := within(t, patience), ErrUnavailable
+			switch cause {
+			case context.DeadlineExceeded:
+				ctx = within(t, 20*time.Millisecond)
+			case context.Canceled:
+				cancelled, cancel := context.WithCancel(ctx)
+				time.AfterFunc(20*time.Millisecond, cancel)
+				ctx = cancelled
+				if what == "Lock" { // a cancel ends it at once
+					status = ErrCancelled
+				}
+			}
+			err := call(ctx)
 			server.tell(t, "continue")
 			var doubt *Error
-			wantError(t, err, ErrUnavailable)
-			if !errors.As(err, &doubt) || doubt.InDoubt <= 0 {
-				t.Errorf("%s within %v: in doubt for %v: %v", what, limit, doubt.InDoubt, err)
-			}
-			if errors.Is(err, context.DeadlineExceeded) != ended {
-				t.Errorf("%s within %v: %v", what, limit, err)
+			wantError(t, err, status)
+			if !errors.As(err, &doubt) || doubt.InDoubt <= 0 || doubt.cause != cause {
+				t.Errorf("%s until %v: in doubt for %v: %v", what, cause, doubt.InDoubt, err)
 			}
 		}
 	}
