@@ -126,7 +126,7 @@ public final class DistributedLatch {
    * @throws InterruptedException if the thread is interrupted
    */
   public long await() throws InterruptedException {
-    return pump.acquireInterruptibly(request, 0, Request.FOREVER_MS).check().generation();
+    return pump.acquireInterruptibly(request, 0, Request.FOREVER_MS, Event::check).generation();
   }
 
   /**
@@ -140,7 +140,7 @@ public final class DistributedLatch {
    * @throws InterruptedException if the thread is interrupted
    */
   public long await(Duration wait) throws InterruptedException {
-    return pump.acquireInterruptibly(request, 0, Request.millis(wait)).check().generation();
+    return pump.acquireInterruptibly(request, 0, Request.millis(wait), Event::check).generation();
   }
 
   /**
@@ -153,7 +153,7 @@ public final class DistributedLatch {
    * @throws InterruptedException if the thread is interrupted
    */
   public boolean await(long timeout, TimeUnit unit) throws InterruptedException {
-    return pump.acquireInterruptibly(request, 0, Request.millis(timeout, unit)).granted();
+    return pump.acquireInterruptibly(request, 0, Request.millis(timeout, unit), Event::granted);
   }
 
   /**

@@ -176,7 +176,7 @@ public final class DistributedLock implements Lock {
    * @throws InterruptedException if the thread is interrupted; then it does not have the lock
    */
   public Hold acquire() throws InterruptedException {
-    return hold(pump.acquireInterruptibly(request, owner(), Request.FOREVER_MS).check());
+    return pump.acquireInterruptibly(request, owner(), Request.FOREVER_MS, this::hold);
   }
 
   /**
@@ -189,7 +189,7 @@ public final class DistributedLock implements Lock {
    * @throws InterruptedException if the thread is interrupted; then it does not have the lock
    */
   public Hold acquire(Duration wait) throws InterruptedException {
-    return hold(pump.acquireInterruptibly(request, owner(), Request.millis(wait)).check());
+    return pump.acquireInterruptibly(request, owner(), Request.millis(wait), this::hold);
   }
 
   /**
@@ -199,8 +199,7 @@ public final class DistributedLock implements Lock {
    * @throws UnavailableException if the server cannot be reached
    */
   public Optional<Hold> tryAcquire() {
-    Event event = pump.acquire(request, owner(), 0);
-    return event.granted() ? Optional.of(hold(event)) : Optional.empty();
+    return pump.acquire(request, owner(), 0, this::tried);
   }
 
   /**
@@ -212,8 +211,7 @@ public final class DistributedLock implements Lock {
    * @throws InterruptedException if the thread is interrupted; then it does not have the lock
    */
   public Optional<Hold> tryAcquire(Duration wait) throws InterruptedException {
-    Event event = pump.acquireInterruptibly(request, owner(), Request.millis(wait));
-    return event.granted() ? Optional.of(hold(event)) : Optional.empty();
+    return pump.acquireInterruptibly(request, owner(), Request.millis(wait), this::tried);
   }
 
   /**
@@ -311,8 +309,12 @@ public final class DistributedLock implements Lock {
     }
   }
 
-  private Hold hold(Event granted) {
-    return new Hold(pump, request, granted);
+  private Hold hold(Event event) {
+    return new Hold(pump, request, event.check());
+  }
+
+  private Optional<Hold> tried(Event event) {
+    return event.granted() ? Optional.of(hold(event)) : Optional.empty();
   }
 
   @SuppressWarnings("deprecation") // threadId() is of Java 19
@@ -325,7 +327,7 @@ public final class DistributedLock implements Lock {
   /** Locks for this thread and waits without limit, also through outages. An interrupt does not end the wait; its flag stays set. */
   @Override
   public void lock() {
-    own(pump.acquire(request, owner(), Request.FOREVER_MS).check());
+    pump.acquire(request, owner(), Request.FOREVER_MS, this::own);
   }
 
   /**
@@ -340,7 +342,7 @@ public final class DistributedLock implements Lock {
 
   @Override
   public void lockInterruptibly() throws InterruptedException {
-    own(pump.acquireInterruptibly(request, owner(), Request.FOREVER_MS).check());
+    pump.acquireInterruptibly(request, owner(), Request.FOREVER_MS, this::own);
   }
 
   /**
@@ -351,7 +353,7 @@ public final class DistributedLock implements Lock {
    */
   @Override
   public boolean tryLock() {
-    return owned(pump.acquire(request, owner(), 0));
+    return pump.acquire(request, owner(), 0, this::owned);
   }
 
   /**
@@ -365,7 +367,7 @@ public final class DistributedLock implements Lock {
    */
   @Override
   public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
-    return owned(pump.acquireInterruptibly(request, owner(), Request.millis(time, unit)));
+    return pump.acquireInterruptibly(request, owner(), Request.millis(time, unit), this::owned);
   }
 
   /**
@@ -472,15 +474,13 @@ public final class DistributedLock implements Lock {
   }
 
   private boolean owned(Event event) {
-    boolean granted = event.granted();
-    if (granted) {
-      own(event);
-    }
-    return granted;
+    return event.granted() && own(event) != null;
   }
 
-  private void own(Event granted) {
-    belay.kept.add(key(), given == 0 ? Thread.currentThread() : null, hold(granted));
+  private Hold own(Event event) {
+    Hold hold = hold(event);
+    belay.kept.add(key(), given == 0 ? Thread.currentThread() : null, hold);
+    return hold;
   }
 
   private Kept.Key key() {

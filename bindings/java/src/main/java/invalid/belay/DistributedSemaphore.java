@@ -100,7 +100,7 @@ public final class DistributedSemaphore {
    */
   public Hold acquireHold(int permits, Duration wait) throws InterruptedException {
     Request request = request(permits);
-    return hold(request, pump.acquireInterruptibly(request, 0, Request.millis(wait)).check());
+    return pump.acquireInterruptibly(request, 0, Request.millis(wait), event -> hold(request, event));
   }
 
   /**
@@ -112,7 +112,7 @@ public final class DistributedSemaphore {
    */
   public Hold acquireHold(int permits) throws InterruptedException {
     Request request = request(permits);
-    return hold(request, pump.acquireInterruptibly(request, 0, Request.FOREVER_MS).check());
+    return pump.acquireInterruptibly(request, 0, Request.FOREVER_MS, event -> hold(request, event));
   }
 
   /**
@@ -124,8 +124,7 @@ public final class DistributedSemaphore {
    */
   public Optional<Hold> tryAcquireHold(int permits) {
     Request request = request(permits);
-    Event event = pump.acquire(request, 0, 0);
-    return event.granted() ? Optional.of(hold(request, event)) : Optional.empty();
+    return pump.acquire(request, 0, 0, event -> event.granted() ? Optional.of(hold(request, event)) : Optional.empty());
   }
 
   /**
@@ -151,8 +150,8 @@ public final class DistributedSemaphore {
     return pump.acquireAsync(request, 0, Request.millis(wait), event -> hold(request, event));
   }
 
-  private Hold hold(Request request, Event granted) {
-    return new Hold(pump, request, granted);
+  private Hold hold(Request request, Event event) {
+    return new Hold(pump, request, event.check());
   }
 
   // ---- As the JDK's semaphore ----
@@ -188,7 +187,7 @@ public final class DistributedSemaphore {
    */
   public void acquireUninterruptibly(int permits) {
     Request request = request(positive(permits));
-    keep(hold(request, pump.acquire(request, 0, Request.FOREVER_MS).check()));
+    pump.acquire(request, 0, Request.FOREVER_MS, event -> keep(hold(request, event)));
   }
 
   /**
@@ -237,8 +236,8 @@ public final class DistributedSemaphore {
    */
   public boolean tryAcquire(int permits, long timeout, TimeUnit unit) throws InterruptedException {
     Request request = request(positive(permits));
-    Event event = pump.acquireInterruptibly(request, 0, Request.millis(timeout, unit));
-    return event.granted() && keep(hold(request, event)) != null;
+    return pump.acquireInterruptibly(request, 0, Request.millis(timeout, unit),
+        event -> event.granted() && keep(hold(request, event)) != null);
   }
 
   /** Releases one permit, as {@link #release(int)}. */

@@ -3,6 +3,7 @@ package invalid.belay;
 import invalid.belay.internal.Handle;
 import invalid.belay.internal.Native;
 import invalid.belay.internal.Numbers;
+import java.lang.ref.Reference;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
@@ -37,14 +38,12 @@ final class Pump implements Runnable {
     int submit(long tag);
   }
 
-  /** Submits under a tag and waits so long; returns 1 if the event came, whose numbers the row has. */
-  private interface ShortWait {
-    int submit(long tag, long patienceMs, long[] row);
-  }
-
   private static final class Waiter implements Consumer<Event> {
     private final Thread thread = Thread.currentThread();
+    private final long patienceMs = VirtualThreads.isCurrent() ? 0 : PATIENCE_MS;
+    private final long[] row = new long[Event.ROW]; // has the event's numbers if it comes within the native call
     private volatile Event event;
+    private volatile boolean failed;
 
     @Override
     public void accept(Event answer) {
@@ -84,23 +83,26 @@ final class Pump implements Runnable {
     }
   }
 
-  /** Acquires; what the event says is up to the caller. An interrupt waits until it is over. */
-  Event acquire(Request request, long owner, long waitMs) {
-    return acquire(request, owner, waitMs, false);
+  /** Acquires. What the event says is up to the result, which owns the hold. An interrupt waits until it is over. */
+  <T> T acquire(Request request, long owner, long waitMs, Function<Event, T> result) {
+    return acquire(request, owner, waitMs, false, result);
   }
 
   /** As acquire, but an interrupt ends the wait and leaves nothing. */
-  Event acquireInterruptibly(Request request, long owner, long waitMs) throws InterruptedException {
-    Event event = Thread.interrupted() ? null : acquire(request, owner, waitMs, true);
-    if (event == null) {
+  <T> T acquireInterruptibly(Request request, long owner, long waitMs, Function<Event, T> result) throws InterruptedException {
+    T value = Thread.interrupted() ? null : acquire(request, owner, waitMs, true, result);
+    if (value == null) {
       throw new InterruptedException();
     }
-    return event;
+    return value;
   }
 
-  private Event acquire(Request request, long owner, long waitMs, boolean interruptible) {
-    return call((tag, patienceMs, row) -> request.submit(
-        handle -> Native.acquireRow(client, tag, handle, owner, waitMs, patienceMs, row)), interruptible);
+  private <T> T acquire(Request request, long owner, long waitMs, boolean interruptible, Function<Event, T> result) {
+    Waiter waiter = new Waiter();
+    return call(tag -> {
+      request.submit(handle -> Native.acquireRow(client, tag, handle, owner, waitMs, waiter.patienceMs, waiter.row));
+      return 0;
+    }, waiter, interruptible, result);
   }
 
   <T> CompletableFuture<T> acquireAsync(Request request, long owner, long waitMs, Function<Event, T> result) {
@@ -109,7 +111,11 @@ final class Pump implements Runnable {
 
   /** Releases; the hold has ended whatever the event says. */
   Event release(long hold) {
-    Event event = call((tag, patienceMs, row) -> Native.releaseRow(client, tag, hold, patienceMs, row), false);
+    Waiter waiter = new Waiter();
+    Event event = call(tag -> {
+      Native.releaseRow(client, tag, hold, waiter.patienceMs, waiter.row);
+      return 0;
+    }, waiter, false, Function.identity());
     holds.remove(hold);
     return released(event);
   }
@@ -143,26 +149,38 @@ final class Pump implements Runnable {
 
   /** Submits and waits for the event, whatever it says. An interrupt waits until it is over. */
   Event call(Submission submission) {
-    Waiter waiter = new Waiter();
-    long tag = begin(waiter);
-    int status = submit(submission, tag);
-    return status == 0 ? await(waiter, tag, false) : refused(tag, status);
+    return call(submission, new Waiter(), false, Function.identity());
   }
 
-  private Event call(ShortWait submission, boolean interruptible) {
-    Waiter waiter = new Waiter();
+  /** Nothing owns a grant before its result is there. After an Error the stack may be too full to give it back here: the pump does. */
+  private <T> T call(Submission submission, Waiter waiter, boolean interruptible, Function<Event, T> result) {
     long tag = begin(waiter);
-    long patienceMs = VirtualThreads.isCurrent() ? 0 : PATIENCE_MS;
-    long[] row = new long[Event.ROW];
-    long came = local(() -> submission.submit(tag, patienceMs, row), CLOSED);
-    if (came == CLOSED) {
-      return refused(tag, Status.CLOSED.number);
-    }
-    if (came == 1) {
+    try {
+      int status = submit(submission, tag);
+      Event event = status != 0 ? Event.refused(status, "")
+          : waiter.row[Numbers.FIELD_KIND] != 0 ? Event.take(waiter.row) : await(waiter, tag, interruptible);
+      if (event == null || event.hold() == 0) {
+        pending.remove(tag);
+        return event == null ? null : result.apply(event);
+      }
+      T value = result.apply(event);
       pending.remove(tag);
-      return Event.take(row);
+      return value;
+    } catch (Throwable e) {
+      waiter.failed = true;
+      throw e;
     }
-    return await(waiter, tag, interruptible);
+  }
+
+  /** Gives back what was granted to calls that failed; what is granted to them later has no owner. */
+  private void giveBack() {
+    pending.forEach((tag, owner) -> {
+      if (owner instanceof Waiter waiter && waiter.failed) {
+        cancel(tag);
+        drop(waiter.event == null ? waiter.row : waiter.event.numbers());
+        pending.remove(tag);
+      }
+    });
   }
 
   /** Submits. If the future ends before the answer, as by its cancel, the submission is cancelled, and nothing is kept. */
@@ -172,10 +190,20 @@ final class Pump implements Runnable {
 
   private <T> CompletableFuture<T> submit(Submission submission, Function<Event, T> result, UnaryOperator<Event> ifRefused) {
     CompletableFuture<T> future = new CompletableFuture<>();
-    long tag = begin(event -> callbacks.futures.execute(() -> complete(future, event, result)));
-    int status = submit(submission, tag);
+    long tag = begin(event -> {
+      pending.remove(event.tag());
+      callbacks.futures.execute(() -> complete(future, event, result));
+    });
+    int status;
+    try {
+      status = submit(submission, tag);
+    } catch (Throwable e) {
+      pending.remove(tag); // what it granted nevertheless has no owner
+      throw e;
+    }
     if (status != 0) {
-      future.completeExceptionally(Errors.of(ifRefused.apply(refused(tag, status))));
+      pending.remove(tag);
+      future.completeExceptionally(Errors.of(ifRefused.apply(Event.refused(status, ""))));
       return future;
     }
     future.whenComplete((value, failure) -> {
@@ -203,17 +231,20 @@ final class Pump implements Runnable {
     try {
       value = future.isDone() ? null : result.apply(event);
     } catch (Throwable e) {
+      drop(event.numbers());
       future.completeExceptionally(e);
+      return;
     }
     if (!future.complete(value)) {
-      drop(event);
+      drop(event.numbers());
     }
+    Reference.reachabilityFence(value); // a hold that was collected before its release here would be abandoned, with a warning
   }
 
   /** Releases what an event granted and nobody wants any more. */
-  private void drop(Event event) {
-    if (event.kind() == Numbers.ACQUIRED && event.hold() > 0) {
-      releaseNoWait(event.hold());
+  private void drop(long[] event) {
+    if (event[Numbers.FIELD_KIND] == Numbers.ACQUIRED && event[Numbers.FIELD_HOLD] > 0) {
+      releaseNoWait(event[Numbers.FIELD_HOLD]);
     }
   }
 
@@ -224,11 +255,6 @@ final class Pump implements Runnable {
     long tag = tags.incrementAndGet();
     pending.put(tag, owner);
     return tag;
-  }
-
-  private Event refused(long tag, int status) {
-    pending.remove(tag);
-    return Event.refused(status, "");
   }
 
   /** An interruptible waiter that is interrupted cancels, gives back what it is granted nevertheless, and returns null. */
@@ -244,7 +270,7 @@ final class Pump implements Runnable {
       }
     }
     if (interrupted && interruptible) {
-      drop(waiter.event);
+      drop(waiter.event.numbers());
       return null;
     }
     if (interrupted) {
@@ -264,6 +290,7 @@ final class Pump implements Runnable {
       int count = Native.nextRows(client, LOOK_MS, Event.ROW, rows);
       if (System.nanoTime() - looked >= TimeUnit.MILLISECONDS.toNanos(LOOK_MS)) {
         guarded(look);
+        guarded(this::giveBack);
         looked = System.nanoTime();
       }
       for (int row = 0; row < count; ++row) {
@@ -316,9 +343,12 @@ final class Pump implements Runnable {
     }
   }
 
+  /** What has no owner any more is given back. */
   private void answer(Event event) {
-    Consumer<Event> owner = pending.remove(event.tag());
-    if (owner != null) {
+    Consumer<Event> owner = pending.get(event.tag());
+    if (owner == null) {
+      drop(event.numbers());
+    } else {
       owner.accept(event);
     }
   }

@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -264,6 +265,52 @@ final class HoldTest extends ServerTest {
     Hold hold = client.lock("dropped").acquire();
     hold.onLost(reason -> fail("lost, not abandoned: " + hold));
     return new WeakReference<>(hold);
+  }
+
+  @Test
+  void grantIsGivenBackIfAnErrorKeepsItFromItsCaller() throws Exception {
+    DistributedLock lock = belay.lock("a");
+    for (int i = 0; i < 2000; ++i) { // until all classes are there
+      lock.acquire().release();
+      lock.lock();
+      lock.unlock();
+    }
+    for (Acquire acquire : List.<Acquire>of(DistributedLock::tryAcquire, one -> one.tryLock(1, TimeUnit.MILLISECONDS))) {
+      long grants = metric("grants");
+      for (int stack = 0; stack < 40; ++stack) {
+        DistributedLock own = belay.lock("deep" + grants + "." + stack);
+        int[] left = {3};
+        Thread deep = new Thread(null, () -> atTheEndOfTheStack(() -> acquire.of(own), left), "deep", 256_000 + 64 * stack);
+        deep.start();
+        deep.join();
+      }
+      assertTrue(metric("grants") > grants); // else nothing was tried
+      eventually(() -> {
+        System.gc(); // what has an owner is abandoned
+        return metric("holds") == 0;
+      });
+    }
+  }
+
+  private interface Acquire {
+    Object of(DistributedLock lock) throws Exception;
+  }
+
+  /** Tries with no stack left, and then with a little more each time, until it has often succeeded. */
+  private static void atTheEndOfTheStack(Body body, int[] left) {
+    try {
+      atTheEndOfTheStack(body, left);
+    } catch (StackOverflowError e) {
+      // It tries with what is left here.
+    }
+    if (left[0] > 0) {
+      try {
+        body.run();
+        left[0]--;
+      } catch (Throwable e) {
+        // What it throws is seen by what it leaves.
+      }
+    }
   }
 
   @Test
