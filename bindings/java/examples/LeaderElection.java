@@ -18,7 +18,7 @@ class LeaderElection {
     }
   }
 
-  /** Works while nobody else can lead: state() reads memory, and is AT_RISK before it is LOST. */
+  /** Works while nobody else can lead: state() reads memory. If renewals fail, it is AT_RISK before it is LOST. */
   private static void lead(Belay belay, Hold hold) throws InterruptedException {
     for (int work = 0; work < 3 && hold.state() == State.HELD; ++work) {
       System.out.println("leading under fence " + hold.fence());

@@ -143,7 +143,8 @@ public final class Hold implements AutoCloseable {
   }
 
   /**
-   * Calls back when a third of the lease is left, as renewals fail or have stopped; at once if that is so.
+   * Calls back when a third of the lease is left: its renewal fails or has stopped; at once if that is so. Neither a fixed lease nor
+   * a break gives it.
    *
    * @param action gets the reason, as {@link #onLost(Consumer)} tells it
    * @return this hold
