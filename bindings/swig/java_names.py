@@ -190,7 +190,7 @@ def setter(option, kind, parameter, doc):
         raise SystemExit(f"java_names.py: say in Java's words: {option}: {doc}")
     verb, rest = doc.split(" ", 1)
     taken, call = {"const char*": ("Path", f'set("{option}", {parameter}.toString())') if is_path else ("String", f'set("{option}", {parameter})'),
-                   "int64_t": ("Duration", f'number("{option}", Request.wholeMillis({parameter}))') if is_time
+                   "int64_t": ("Duration", f'number("{option}", Request.wholeMillis({parameter}, "{parameter}"))') if is_time
                    else ("long", f'number("{option}", {parameter})')}[kind]
     about = "\n".join(textwrap.wrap(f"{verb}s {rest}", 100, initial_indent="   * ", subsequent_indent="   * ", break_on_hyphens=False))
     return f"""
@@ -228,7 +228,7 @@ def submission(call, parameters):
         if kind == "bytes":
             checked.append(f'    Objects.requireNonNull({java}, "{java}");\n')
         elif name.endswith("_ms"):
-            checked.append(f"    long {java}Ms = Request.wholeMillis({java});\n")
+            checked.append(f'    long {java}Ms = Request.wholeMillis({java}, "{java}");\n')
         taken.append({"bytes": "byte[] ", "const belay_words*": "Handle "}.get(kind, "Duration " if name.endswith("_ms") else "long ") + java)
         passed.append(java + ("Ms" if name.endswith("_ms") else ""))
     arguments = "".join(f", {argument}" for argument in passed)

@@ -84,7 +84,7 @@ abstract class OptionSetters {
    * @return these options
    */
   public Options watchdogLease(Duration lease) {
-    return number("watchdog_lease_ms", Request.wholeMillis(lease));
+    return number("watchdog_lease_ms", Request.wholeMillis(lease, "lease"));
   }
 
   /**
@@ -95,7 +95,7 @@ abstract class OptionSetters {
    * @return these options
    */
   public Options requestTimeout(Duration timeout) {
-    return number("request_timeout_ms", Request.wholeMillis(timeout));
+    return number("request_timeout_ms", Request.wholeMillis(timeout, "timeout"));
   }
 
   /**
@@ -106,7 +106,7 @@ abstract class OptionSetters {
    * @return these options
    */
   public Options maxHold(Duration maxHold) {
-    return number("max_hold_ms", Request.wholeMillis(maxHold));
+    return number("max_hold_ms", Request.wholeMillis(maxHold, "maxHold"));
   }
 
   /**

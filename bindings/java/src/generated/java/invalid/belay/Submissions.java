@@ -11,7 +11,7 @@ final class Submissions {
   private Submissions() {}
 
   static Pump.Submission ofExtend(Pump pump, long hold, Duration lease) {
-    long leaseMs = Request.wholeMillis(lease);
+    long leaseMs = Request.wholeMillis(lease, "lease");
     return tag -> Native.belaySubmitExtend(pump.client, tag, hold, leaseMs);
   }
 
@@ -55,7 +55,7 @@ final class Submissions {
 
   static Pump.Submission ofLatchSet(Pump pump, byte[] name, long count, Duration ttl) {
     Objects.requireNonNull(name, "name");
-    long ttlMs = Request.wholeMillis(ttl);
+    long ttlMs = Request.wholeMillis(ttl, "ttl");
     return tag -> Native.belaySubmitLatchSet(pump.client, tag, name, count, ttlMs);
   }
 

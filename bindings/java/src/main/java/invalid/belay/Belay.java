@@ -10,6 +10,7 @@ import invalid.belay.internal.Native;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.locks.ReentrantLock;
@@ -183,7 +184,7 @@ public final class Belay implements AutoCloseable {
    * @param name the name
    */
   public DistributedLock lock(byte[] name) {
-    return new DistributedLock(this, false, List.of(name));
+    return new DistributedLock(this, false, name);
   }
 
   /**
@@ -201,7 +202,7 @@ public final class Belay implements AutoCloseable {
    * @param names 1 to 256 different names
    */
   public DistributedLock multiLock(byte[]... names) {
-    return new DistributedLock(this, false, List.of(names));
+    return new DistributedLock(this, false, names);
   }
 
   /**
@@ -219,7 +220,7 @@ public final class Belay implements AutoCloseable {
    * @param names 1 to 256 different names
    */
   public DistributedLock multiReadLock(byte[]... names) {
-    return new DistributedLock(this, true, List.of(names));
+    return new DistributedLock(this, true, names);
   }
 
   /**
@@ -472,8 +473,8 @@ public final class Belay implements AutoCloseable {
 
   private Pump.Submission writing(byte[] key, long fence, byte[]... words) {
     Handle all = Handle.collected(Handle.WORDS, Native.belayWordsNew());
-    for (byte[] word : words) {
-      Native.belayWordsAdd(all, word); // the write reports a wrong one
+    for (byte[] word : Objects.requireNonNull(words, "words")) {
+      Native.belayWordsAdd(all, Objects.requireNonNull(word, "word")); // the write reports a wrong one
     }
     return Submissions.ofFencedWriteWords(pump, key, fence, all);
   }

@@ -2,7 +2,6 @@ package invalid.belay;
 
 import invalid.belay.internal.Native;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -16,12 +15,12 @@ public final class DistributedLatch {
   private final Request request;
 
   DistributedLatch(Pump pump, byte[] name) {
-    this(pump, name.clone(), Request.of(Primitive.LATCH, false, List.of(name)));
+    this(pump, Request.of(Primitive.LATCH, false, name));
   }
 
-  private DistributedLatch(Pump pump, byte[] name, Request request) {
+  private DistributedLatch(Pump pump, Request request) {
     this.pump = pump;
-    this.name = name;
+    this.name = request.names().get(0);
     this.request = request;
   }
 
@@ -32,7 +31,7 @@ public final class DistributedLatch {
    * @return a latch that waits for it
    */
   public DistributedLatch withGeneration(long generation) {
-    return new DistributedLatch(pump, name, request.with(handle -> Native.belayRequestSetGeneration(handle, generation)));
+    return new DistributedLatch(pump, request.with(handle -> Native.belayRequestSetGeneration(handle, generation)));
   }
 
   /**

@@ -4,6 +4,7 @@ import invalid.belay.internal.Native;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -67,7 +68,7 @@ public final class DistributedLock implements Lock {
   private final String names; // tells locks of the same names and side from others
   private final long given; // owner; 0: the thread
 
-  DistributedLock(Belay belay, boolean shared, List<byte[]> names) {
+  DistributedLock(Belay belay, boolean shared, byte[]... names) {
     this(belay, shared, Request.of(Primitive.LOCK, shared, names), Kept.Key.of(Primitive.LOCK, shared, names), 0);
   }
 
@@ -140,7 +141,7 @@ public final class DistributedLock implements Lock {
    * @return a lock with this setting
    */
   public DistributedLock withIdentity(byte[] identity) {
-    byte[] own = identity.clone();
+    byte[] own = Objects.requireNonNull(identity, "identity").clone();
     return with(request.with(handle -> Native.belayRequestSetIdentity(handle, own)));
   }
 
@@ -164,7 +165,8 @@ public final class DistributedLock implements Lock {
   }
 
   private DistributedLock leased(long lease, TimeUnit unit) {
-    return with(lease == -1 ? request.renewed() : request.lease(Duration.ofMillis(unit.toMillis(lease))));
+    long nanos = Objects.requireNonNull(unit, "unit").toNanos(lease);
+    return with(lease == -1 ? request.renewed() : request.lease(Duration.ofNanos(nanos)));
   }
 
   // ---- Holds ----
@@ -246,6 +248,7 @@ public final class DistributedLock implements Lock {
    *     it: a loss is suppressed under it then
    */
   public <E extends Exception> void run(Body<? extends E> body) throws E, InterruptedException {
+    Objects.requireNonNull(body, "body");
     try (Hold hold = acquire()) {
       body.run(hold);
     }
@@ -265,6 +268,7 @@ public final class DistributedLock implements Lock {
    *     it: a loss is suppressed under it then
    */
   public <E extends Exception> void run(Duration wait, Body<? extends E> body) throws E, InterruptedException {
+    Objects.requireNonNull(body, "body");
     try (Hold hold = acquire(wait)) {
       body.run(hold);
     }
@@ -283,6 +287,7 @@ public final class DistributedLock implements Lock {
    *     it: a loss is suppressed under it then
    */
   public <T, E extends Exception> T call(Task<? extends T, ? extends E> body) throws E, InterruptedException {
+    Objects.requireNonNull(body, "body");
     try (Hold hold = acquire()) {
       return body.call(hold);
     }
@@ -304,6 +309,7 @@ public final class DistributedLock implements Lock {
    *     it: a loss is suppressed under it then
    */
   public <T, E extends Exception> T call(Duration wait, Task<? extends T, ? extends E> body) throws E, InterruptedException {
+    Objects.requireNonNull(body, "body");
     try (Hold hold = acquire(wait)) {
       return body.call(hold);
     }

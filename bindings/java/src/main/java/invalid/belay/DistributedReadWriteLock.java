@@ -1,6 +1,5 @@
 package invalid.belay;
 
-import java.util.List;
 import java.util.concurrent.locks.ReadWriteLock;
 
 /**
@@ -12,8 +11,8 @@ public final class DistributedReadWriteLock implements ReadWriteLock {
   private final DistributedLock writeLock;
 
   DistributedReadWriteLock(Belay belay, byte[] name) {
-    readLock = new DistributedLock(belay, true, List.of(name));
-    writeLock = new DistributedLock(belay, false, List.of(name));
+    readLock = new DistributedLock(belay, true, name);
+    writeLock = new DistributedLock(belay, false, name);
   }
 
   @Override

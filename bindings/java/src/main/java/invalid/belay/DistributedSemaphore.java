@@ -2,7 +2,6 @@ package invalid.belay;
 
 import invalid.belay.internal.Native;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -25,15 +24,15 @@ public final class DistributedSemaphore {
   private final Request one;
 
   DistributedSemaphore(Belay belay, byte[] name, long limit) {
-    this(belay, name.clone(), limit,
-        Request.of(Primitive.SEMAPHORE, false, List.of(name)).with(handle -> Native.belayRequestSetPermits(handle, 1, limit)));
+    this(belay, limit,
+        Request.of(Primitive.SEMAPHORE, false, name).with(handle -> Native.belayRequestSetPermits(handle, 1, limit)));
   }
 
-  private DistributedSemaphore(Belay belay, byte[] name, long limit, Request one) {
+  private DistributedSemaphore(Belay belay, long limit, Request one) {
     this.belay = belay;
     this.pump = belay.pump;
-    this.name = name;
-    this.key = new Kept.Key(0, Kept.Key.of(Primitive.SEMAPHORE, false, List.of(name)));
+    this.name = one.names().get(0);
+    this.key = new Kept.Key(0, Kept.Key.of(Primitive.SEMAPHORE, false, name));
     this.limit = limit;
     this.one = one;
   }
@@ -51,7 +50,7 @@ public final class DistributedSemaphore {
    * @return a semaphore with this setting
    */
   public DistributedSemaphore withLease(Duration lease) {
-    return new DistributedSemaphore(belay, name, limit, one.lease(lease));
+    return new DistributedSemaphore(belay, limit, one.lease(lease));
   }
 
   /**
@@ -61,7 +60,7 @@ public final class DistributedSemaphore {
    * @return a semaphore with this setting
    */
   public DistributedSemaphore withMaxHold(Duration maxHold) {
-    return new DistributedSemaphore(belay, name, limit, one.maxHold(maxHold));
+    return new DistributedSemaphore(belay, limit, one.maxHold(maxHold));
   }
 
   /**
@@ -71,7 +70,7 @@ public final class DistributedSemaphore {
    * @return a semaphore with this setting
    */
   public DistributedSemaphore withLockDelay(Duration delay) {
-    return new DistributedSemaphore(belay, name, limit, one.lockDelay(delay));
+    return new DistributedSemaphore(belay, limit, one.lockDelay(delay));
   }
 
   /**
@@ -82,7 +81,7 @@ public final class DistributedSemaphore {
    * @return a semaphore with this setting
    */
   public DistributedSemaphore withConfirmation() {
-    return new DistributedSemaphore(belay, name, limit, one.confirmed());
+    return new DistributedSemaphore(belay, limit, one.confirmed());
   }
 
   // ---- Holds ----
@@ -254,6 +253,9 @@ public final class DistributedSemaphore {
    * @throws NotHeldException if no call of this client acquired so many
    */
   public void release(int permits) {
+    if (permits < 1) {
+      throw Request.invalid("permits was " + permits + ": release at least 1");
+    }
     Hold hold = belay.kept.take(key, kept -> kept.permits() == permits);
     if (hold == null) {
       throw new NotHeldException(Event.refused(Status.UNKNOWN_HOLD.number, "no call of this client acquired " + permits

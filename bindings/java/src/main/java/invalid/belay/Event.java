@@ -88,7 +88,7 @@ record Event(long[] numbers, String message, byte[] text, List<Member> members, 
   }
 
   static byte[][] utf8(String[] texts, String what) {
-    return Arrays.stream(texts).map(text -> utf8(text, what)).toArray(byte[][]::new);
+    return Arrays.stream(Objects.requireNonNull(texts, what + "s")).map(text -> utf8(text, what)).toArray(byte[][]::new);
   }
 
   /** Throws what the event says, if it says a failure. */

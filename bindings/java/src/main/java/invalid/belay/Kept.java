@@ -3,11 +3,9 @@ package invalid.belay;
 import java.lang.ref.WeakReference;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
@@ -20,10 +18,10 @@ final class Kept {
   /** Whose hold of what. */
   record Key(long owner, String names) {
     /** The same for names in any order. */
-    static String of(Primitive primitive, boolean shared, List<byte[]> names) {
+    static String of(Primitive primitive, boolean shared, byte[]... names) {
       StringBuilder key = new StringBuilder().append((char) primitive.number).append(shared);
-      List<byte[]> sorted = new ArrayList<>(names);
-      sorted.sort(Arrays::compare);
+      byte[][] sorted = names.clone();
+      Arrays.sort(sorted, Arrays::compare);
       for (byte[] name : sorted) {
         key.append((char) name.length).append(new String(name, StandardCharsets.ISO_8859_1));
       }

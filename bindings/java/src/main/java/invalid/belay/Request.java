@@ -27,9 +27,12 @@ final class Request {
     submit(handle -> 0); // throws if a setting is wrong
   }
 
-  static Request of(Primitive primitive, boolean shared, List<byte[]> names) {
-    List<byte[]> own = new ArrayList<>(names.size());
-    List<ToIntFunction<Handle>> settings = new ArrayList<>(names.size());
+  static Request of(Primitive primitive, boolean shared, byte[]... names) {
+    if (Objects.requireNonNull(names, "names").length == 0) {
+      throw invalid("the request had no name");
+    }
+    List<byte[]> own = new ArrayList<>(names.length);
+    List<ToIntFunction<Handle>> settings = new ArrayList<>(names.length);
     for (byte[] given : names) {
       byte[] name = Objects.requireNonNull(given, "name").clone();
       own.add(name);
@@ -67,18 +70,22 @@ final class Request {
 
   /** In C a lease of 0 stands for none. */
   Request lease(Duration lease) {
-    if (lease.isZero()) {
+    if (Objects.requireNonNull(lease, "lease").isZero()) {
       throw invalid("lease was zero: 100 ms to a day is allowed");
     }
-    return with(handle -> Native.belayRequestSetLeaseMs(handle, wholeMillis(lease)));
+    return with(handle -> Native.belayRequestSetLeaseMs(handle, wholeMillis(lease, "lease")));
   }
 
+  /** In C a max-hold of 0 stands for none. */
   Request maxHold(Duration maxHold) {
-    return with(handle -> Native.belayRequestSetMaxHoldMs(handle, wholeMillis(maxHold)));
+    if (Objects.requireNonNull(maxHold, "maxHold").isZero()) {
+      throw invalid("maxHold was zero: 100 ms to 30 days is allowed");
+    }
+    return with(handle -> Native.belayRequestSetMaxHoldMs(handle, wholeMillis(maxHold, "maxHold")));
   }
 
   Request lockDelay(Duration delay) {
-    return with(handle -> Native.belayRequestSetLockDelayMs(handle, wholeMillis(delay)));
+    return with(handle -> Native.belayRequestSetLockDelayMs(handle, wholeMillis(delay, "delay")));
   }
 
   Request confirmed() {
@@ -99,9 +106,9 @@ final class Request {
   }
 
   /** A setting in milliseconds, rounded away from zero, which often means something else. */
-  static long wholeMillis(Duration setting) {
+  static long wholeMillis(Duration setting, String name) {
     try {
-      long millis = setting.toMillis();
+      long millis = Objects.requireNonNull(setting, name).toMillis();
       return setting.equals(Duration.ofMillis(millis)) ? millis : millis + (setting.isNegative() ? -1 : 1);
     } catch (ArithmeticException e) {
       return setting.isNegative() ? Long.MIN_VALUE : Long.MAX_VALUE;
@@ -110,7 +117,7 @@ final class Request {
 
   /** A wait in milliseconds, rounded up; what is negative does not wait. */
   static long millis(Duration wait) {
-    return wait.isNegative() ? 0 : millis(wait.getSeconds(), TimeUnit.SECONDS, wait.getNano());
+    return Objects.requireNonNull(wait, "wait").isNegative() ? 0 : millis(wait.getSeconds(), TimeUnit.SECONDS, wait.getNano());
   }
 
   static long millis(long time, TimeUnit unit) {
@@ -119,7 +126,7 @@ final class Request {
 
   private static long millis(long time, TimeUnit unit, int nanos) {
     long most = Long.MAX_VALUE / 2; // the library waits for ever then
-    long whole = Math.min(unit.toMillis(Math.max(time, 0)), most);
+    long whole = Math.min(Objects.requireNonNull(unit, "unit").toMillis(Math.max(time, 0)), most);
     boolean rest = unit.convert(whole, TimeUnit.MILLISECONDS) < time && whole < most;
     return whole + (rest ? 1 : 0) + (nanos + 999_999) / 1_000_000;
   }

@@ -288,14 +288,47 @@ final class ClientTest extends ServerTest {
   }
 
   @Test
-  void nullIsRefusedAndLeavesNothing() {
+  void nullIsRefusedByItsNameAndLeavesNothing() throws Exception {
     byte[] none = null;
-    for (Body body : List.<Body>of(() -> belay.lock(none), () -> belay.inspect(none), () -> belay.breakLockAsync(none, 0), () -> belay.list(none, 1),
-        () -> belay.fencedWrite(none, 1, new byte[1]), () -> belay.fencedWrite(new byte[1], 1, none, none), () -> belay.semaphore(none, 1),
-        () -> belay.latch(none), () -> belay.lock("a").withIdentity(none), () -> belay.lock("a").acquire(null))) {
-      assertThrows(NullPointerException.class, body::run);
-    }
+    byte[] some = {1};
+    Duration never = null;
+    TimeUnit unit = null;
+    DistributedLock lock = belay.lock("a");
+    DistributedSemaphore semaphore = belay.semaphore("s", 1);
+    DistributedLatch latch = belay.latch("l");
+    Hold hold = belay.lock("held").withLease(LONG).acquire();
+    long grants = metric("grants");
+    refusesNull("name", () -> belay.lock(none), () -> belay.readWriteLock(none), () -> belay.multiLock(some, none), () -> belay.multiLock("a", null),
+        () -> belay.semaphore(none, 1), () -> belay.latch(none), () -> belay.inspect(none), () -> belay.inspectAsync(none),
+        () -> belay.breakLock(none, 0), () -> belay.breakLockAsync(none, 0), () -> belay.lock((String) null));
+    refusesNull("names", () -> belay.multiLock((String[]) null), () -> belay.multiLock((byte[][]) null),
+        () -> belay.multiReadLock((String[]) null), () -> belay.multiReadLock((byte[][]) null));
+    refusesNull("pattern", () -> belay.list(none, 1), () -> belay.listAsync(none, 1));
+    refusesNull("key", () -> belay.fencedWrite(none, 1, some), () -> belay.fencedWriteAsync(none, 1, some));
+    refusesNull("word", () -> belay.fencedWrite(some, 1, none, none), () -> belay.fencedWrite("k", 1, (String) null));
+    refusesNull("words", () -> belay.fencedWrite(some, 1, (byte[][]) null), () -> belay.fencedWriteAsync("k", 1, (String[]) null));
+    refusesNull("identity", () -> lock.withIdentity(none));
+    refusesNull("wait", () -> lock.acquire(never), () -> lock.tryAcquire(never), () -> lock.acquireAsync(never), () -> lock.run(never, held -> {}),
+        () -> lock.call(never, held -> 1), () -> semaphore.acquireHold(1, never), () -> semaphore.acquireAsync(1, never),
+        () -> latch.await(never), () -> latch.awaitAsync(never));
+    refusesNull("body", () -> lock.run(null), () -> lock.run(LONG, null), () -> lock.call(null), () -> lock.call(LONG, null));
+    refusesNull("unit", () -> lock.lock(1, unit), () -> lock.lock(-1, unit), () -> lock.tryLock(1, unit), () -> lock.tryLock(1, 1, unit),
+        () -> semaphore.tryAcquire(1, unit), () -> semaphore.tryAcquire(1, 1, unit), () -> latch.await(1, unit));
+    refusesNull("lease", () -> lock.withLease(never), () -> semaphore.withLease(never), () -> hold.extend(never), () -> hold.extendAsync(never),
+        () -> options().watchdogLease(never));
+    refusesNull("maxHold", () -> lock.withMaxHold(never), () -> semaphore.withMaxHold(never), () -> options().maxHold(never));
+    refusesNull("delay", () -> lock.withLockDelay(never), () -> semaphore.withLockDelay(never));
+    refusesNull("ttl", () -> latch.set(1, never), () -> latch.setAsync(1, never));
+    refusesNull("timeout", () -> options().requestTimeout(never));
     assertEquals(0, metric("pendings"));
+    assertEquals(grants, metric("grants"));
+    hold.release();
+  }
+
+  private static void refusesNull(String name, Body... bodies) {
+    for (Body body : bodies) {
+      assertEquals(name, assertThrows(NullPointerException.class, body::run).getMessage());
+    }
   }
 
   @Test

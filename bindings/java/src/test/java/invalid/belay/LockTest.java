@@ -231,6 +231,8 @@ final class LockTest extends ServerTest {
       assertTrue(e.getMessage().contains("name"), e.getMessage());
     }
     assertThrows(InvalidArgumentException.class, () -> belay.multiLock("a", "a"));
+    refuses("the request had no name", () -> belay.multiLock(new String[0]));
+    refuses("the request had no name", () -> belay.multiReadLock(new byte[0][]));
     assertEquals("name", assertThrows(NullPointerException.class, () -> belay.lock((String) null)).getMessage());
     assertEquals("name", assertThrows(NullPointerException.class, () -> belay.multiLock("a", null)).getMessage());
   }
@@ -244,7 +246,12 @@ final class LockTest extends ServerTest {
       assertTrue(e.getMessage().matches("lease was -?[1-9]\\d* ms: .* is allowed"), e.getMessage());
       assertThrows(InvalidArgumentException.class, () -> lock.withMaxHold(wrong.isNegative() ? wrong : Duration.ofNanos(1)));
     }
-    assertThrows(InvalidArgumentException.class, () -> lock.withLease(Duration.ZERO));
+    refuses("lease was zero: 100 ms to a day is allowed", () -> lock.withLease(Duration.ZERO));
+    refuses("lease was zero: 100 ms to a day is allowed", () -> lock.lock(0, TimeUnit.SECONDS));
+    refuses("lease was 1 ms: 100..86400000 ms is allowed", () -> lock.lock(1, TimeUnit.NANOSECONDS));
+    refuses("lease was 9223372036855 ms: 100..86400000 ms is allowed", () -> lock.lock(Long.MAX_VALUE, TimeUnit.DAYS));
+    refuses("maxHold was zero: 100 ms to 30 days is allowed", () -> lock.withMaxHold(Duration.ZERO));
+    refuses("maxHold was zero: 100 ms to 30 days is allowed", () -> belay.semaphore("s", 1).withMaxHold(Duration.ZERO));
     assertThrows(InvalidArgumentException.class, () -> lock.withLockDelay(Duration.ofNanos(-1)));
     assertThrows(InvalidArgumentException.class, () -> belay.latch("l").set(1, Duration.ofNanos(1)));
     Duration two = Duration.ofMillis(2);

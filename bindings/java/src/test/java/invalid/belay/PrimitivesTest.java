@@ -35,6 +35,10 @@ final class PrimitivesTest extends ServerTest {
     assertTrue(e.getMessage().contains("together"), e.getMessage());
     semaphore.release(2);
     assertThrows(NotHeldException.class, semaphore::release);
+    for (int wrong : new int[] {-1, 0}) {
+      InvalidArgumentException refused = assertThrows(InvalidArgumentException.class, () -> semaphore.release(wrong));
+      assertEquals("permits was " + wrong + ": release at least 1", refused.getMessage());
+    }
     assertThrows(InvalidArgumentException.class, () -> semaphore.tryAcquire(0));
   }
 
