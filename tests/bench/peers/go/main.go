@@ -46,9 +46,22 @@ func (c redislockClient) Lock(ctx context.Context, names ...string) (func() erro
 
 type rueidislockClient struct{ rueidislock.Locker }
 
+// Lock asks again after a while: on a busy machine a wait may miss that the lock is free, and never ends.
 func (c rueidislockClient) Lock(ctx context.Context, names ...string) (func() error, error) {
-	_, cancel, err := c.WithContext(ctx, names[0])
-	return func() error { cancel(); return nil }, err
+	for {
+		try, giveUp := context.WithCancel(ctx) // what ends it also ends the hold
+		limit := time.AfterFunc(lease, giveUp)
+		_, release, err := c.WithContext(try, names[0])
+		if limit.Stop() {
+			return func() error { release(); giveUp(); return nil }, err
+		}
+		if err == nil {
+			release()
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
 }
 
 var libraries = map[string]func(port string) peer.Client{
