@@ -16,18 +16,17 @@ namespace belay::bench {
 
 namespace {
 
-constexpr int kNames = 64;      // in flight
+constexpr int kNames = 64;     // in flight
 constexpr int kManyNames = 32;  // times as many
 constexpr auto kRenewed = std::chrono::seconds(3);
 
 using Names = std::vector<std::string>;
 
-// So many that nobody has used before.
-Names fresh_names() {
-  static std::int64_t count = 0;
+// Each set is used again and again: a name's first use also makes its slot's fence key.
+Names names_of(int set) {
   Names names;
   for (int i = 0; i < kNames; ++i) {
-    names.push_back(name_of("server", ++count));
+    names.push_back(name_of("server", set * kNames + i));
   }
   return names;
 }
@@ -42,7 +41,7 @@ double usec_per_name(Server& server, const std::function<void()>& work) {
 class Crowd {
  public:
   explicit Crowd(const std::string& url) : target_(url) {
-    acquire(fresh_names());  // from now on by EVALSHA
+    acquire(names_of(0));  // from now on by EVALSHA
     release();
   }
 
@@ -128,7 +127,7 @@ struct Pairs {
 
 template <typename Side>
 void run_pairs(Server& server, Side& side, Pairs* pairs) {
-  pairs->acquire_us.push_back(usec_per_name(server, [&] { side.acquire(fresh_names()); }));
+  pairs->acquire_us.push_back(usec_per_name(server, [&] { side.acquire(names_of(0)); }));
   pairs->release_us.push_back(usec_per_name(server, [&] { side.release(); }));
   pairs->both_us.push_back(pairs->acquire_us.back() + pairs->release_us.back());
 }
@@ -136,7 +135,7 @@ void run_pairs(Server& server, Side& side, Pairs* pairs) {
 // Each of two clients waits for what the other holds; a hold is a release that hands on, and an
 // acquire that queues.
 double contended_hold_us(Server& server, Crowd* first, Crowd* second) {
-  const Names names = fresh_names();
+  const Names names = names_of(0);
   first->acquire(names);
   second->ask(names);
   const double us = usec_per_name(server, [&] {
@@ -154,7 +153,7 @@ double contended_hold_us(Server& server, Crowd* first, Crowd* second) {
 double renewal_us(Server& server) {
   Crowd crowd(server.url() + "?watchdog_lease_ms=1000");
   for (int i = 0; i < kManyNames; ++i) {
-    crowd.acquire(fresh_names());
+    crowd.acquire(names_of(i));
   }
   std::map<std::string, CommandStat> before = server.command_stats();
   std::this_thread::sleep_for(kRenewed);
