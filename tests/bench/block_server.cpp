@@ -16,7 +16,7 @@ namespace belay::bench {
 
 namespace {
 
-constexpr int kNames = 64;     // in flight
+constexpr int kNames = 64;      // in flight
 constexpr int kManyNames = 32;  // times as many
 constexpr auto kRenewed = std::chrono::seconds(3);
 
