@@ -1128,7 +1128,7 @@ std::optional<Micros> Course::doubt_of(const Pending& pending) const {
   if (pending.kind == PendingKind::kAcquire) {
     const bool answered = pending.reached && claim.node->up();
     return answered                  ? std::nullopt
-           : claim.held.awaits_reply ? std::optional(claim.held.lapses_by())
+           : claim.held.awaits_reply ? std::optional(claim.held.lapses_at)
                                      : claim.asking.expires_by;
   }
   Micros until = 0;

@@ -140,10 +140,12 @@ TEST_F(OutcomesAlone, OfAQueryAreInDoubtUntilItsNotAfter) {
   EXPECT_EQ(ended(query, Status(BELAY_CLOSED)).in_doubt, 3 * kSecond);
 }
 
-// Renewals go on asking for it.
+// Renewals go on asking for it; one is on its way.
 TEST_F(OutcomesAlone, OfADowngradeAreInDoubtAsLongAsItsRecordMayStand) {
   Claim& claim = held("a");
-  claim.held.lapses_at = now_ + 40 * kSecond;
+  claim.held.lapses_at = now_ + 30 * kSecond;
+  claim.held.renew_out = true;
+  claim.held.renewed_until = now_ + 40 * kSecond;
   Pending& downgrade = pending(1, PendingKind::kDowngrade);
   downgrade.hold = claim.holds.front()->id;
   downgrade.unanswered = 1;

@@ -82,7 +82,8 @@ class InQuestion : public Greeted {
     engine_.on_timer(now_);
     ASSERT_EQ(events_.events.size(), 1U);
     EXPECT_EQ(events_.events[0].status.code, BELAY_UNAVAILABLE);
-    EXPECT_GT(events_.events[0].in_doubt, 0);
+    // The question is on its way, and asks for a lease.
+    EXPECT_GE(events_.events[0].in_doubt, config_.watchdog_lease - kMillisecond);
   }
 
   // How many scripts were called since the last time.
