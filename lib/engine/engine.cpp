@@ -488,11 +488,16 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
     node.dropped_messages(1, now);
     return;
   }
+  Claim* claim = ledger_.standing_claim(*message);
+  // Before what has become due: a turn that ends by now hands nothing on that was broken.
+  if (claim != nullptr && claim->node == &node && message->kind == MessageKind::kBroken) {
+    claim->held.in_question = true;
+  }
   advance(now);
   if (message->kind == MessageKind::kGrant || message->kind == MessageKind::kPassed) {
     node.saw_time(message->server_time, 0, now);
   }
-  Claim* const claim = ledger_.standing_claim(*message);
+  claim = ledger_.standing_claim(*message);
   // Somebody may send on what the name's own server said: another's clock would measure it.
   if (claim != nullptr && claim->node == &node) {
     course_.on_message(*claim, node, *message, now);
@@ -522,22 +527,26 @@ void Engine::on_node_up(Node& node, Micros now) {
   finish(now);
 }
 
-// The server is to be asked about every claim anew, of a bounded number in each entry.
+// The server is to be asked about every claim anew, of a bounded number in each entry: in the order
+// in which they began, as a queue serves whoever asks first.
 void Engine::want_checks(const Node& node) {
+  std::vector<Claim*> wanted;
   for (const auto& [name, claim] : ledger_.claims) {
-    if (claim->node != &node) {
-      continue;
-    }
-    claim->held.in_question = true;
-    if (std::exchange(claim->check_due, true)) {
-      continue;
-    }
-    if (claim->leaving.empty()) {
-      ledger_.checks_due.push_back(claim.get());
-    } else {
-      ledger_.checks_due.push_front(claim.get());
+    if (claim->node == &node) {
+      claim->held.in_question = true;
+      if (!std::exchange(claim->check_due, true)) {
+        wanted.push_back(claim.get());
+      }
     }
   }
+  std::sort(wanted.begin(), wanted.end(), [](const Claim* left, const Claim* right) {
+    const bool leaves = !left->leaving.empty();
+    return leaves != !right->leaving.empty() ? leaves : left->epoch < right->epoch;
+  });
+  const auto others = std::find_if(wanted.begin(), wanted.end(),
+                                   [](const Claim* claim) { return claim->leaving.empty(); });
+  ledger_.checks_due.insert(ledger_.checks_due.begin(), wanted.begin(), others);
+  ledger_.checks_due.insert(ledger_.checks_due.end(), others, wanted.end());
 }
 
 void Engine::flush_checks(Micros now) {
@@ -627,21 +636,23 @@ void Engine::on_node_refused(Node& node, Micros now) {
   finish(now);
 }
 
+// Before what has become due: a turn that ends by now hands nothing on that may be gone.
 void Engine::on_node_flushed(Node& node, Micros now) {
-  advance(now);
   want_checks(node);
+  advance(now);
   finish(now);
 }
 
 // It may have been deleted. A renewal that is out was executed after the change, and will tell.
-// Else one goes out at the next entry, together with those of what else has changed.
+// Else one goes out at the next entry, together with those of what else has changed. First of all,
+// as above.
 void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
-  advance(now);
   const std::optional<std::string> name = dialect_.name_of_key(key);
   Claim* const claim = ledger_.find_claim(Kind::kLock, name.value_or(""));
   if (claim != nullptr && claim->node == &node && claim->state == ClaimState::kHeld) {
     watchdog_.question(*claim, now);
   }
+  advance(now);
 }
 
 // What waits for another node's clock goes on waiting.

@@ -250,5 +250,52 @@ TEST_F(InQuestion, EveryNameIsWhileThereIsNoConnection) {
   EXPECT_EQ(events_.events.size(), 1U);
 }
 
+// What a turn ends with that is over by the time of the news.
+class TurnEnds : public InQuestion {
+ protected:
+  // A short turn of the second of three owners is over, and nobody has noticed yet.
+  void SetUp() override {
+    InQuestion::SetUp();
+    acquire(1);
+    grant();
+    AcquireRequest request;
+    request.primitive = &lock_;
+    request.name = "a";
+    request.lease = 100 * kMillisecond;
+    request.notify = true;
+    ASSERT_TRUE(engine_.acquire(2, request, kNever, now_).ok());
+    acquire(3);
+    ASSERT_TRUE(engine_.release(4, events_.events.at(0).hold, now_).ok());
+    now_ += 200 * kMillisecond;
+    events_.events.clear();
+  }
+
+  void expect_a_loss_and_no_grant() {
+    ASSERT_EQ(events_.events.size(), 1U);
+    EXPECT_EQ(events_.events[0].status.code, BELAY_LOST);
+  }
+};
+
+TEST_F(TurnEnds, HandNothingOnThatMayHaveBeenDeleted) {
+  answer(">2\r\n$10\r\ninvalidate\r\n*1\r\n" + bulk(key("a")));
+  expect_a_loss_and_no_grant();
+}
+
+TEST_F(TurnEnds, HandNothingOnThatMayHaveBeenWiped) {
+  answer(">2\r\n$10\r\ninvalidate\r\n_\r\n");
+  expect_a_loss_and_no_grant();
+}
+
+TEST_F(TurnEnds, HandNothingOnThatWasBroken) {
+  push_break(1);
+  expect_a_loss_and_no_grant();
+}
+
+TEST_F(TurnEnds, HandOnWhatNoNewsIsOf) {
+  engine_.on_timer(now_);
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_TRUE(events_.events[1].status.ok());
+}
+
 }  // namespace
 }  // namespace belay

@@ -161,6 +161,29 @@ TEST_F(Scale, GathersWhatIsToldToHaveChanged) {
   EXPECT_EQ(claims_of(renewals), kBatch);
 }
 
+// A queue serves whoever asks first.
+TEST_F(Scale, AsksOnANewConnectionInTheOrderOfTheSubmissions) {
+  node_.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now_);
+  std::vector<std::string> submitted;
+  for (std::int64_t tag = 1; tag <= 100; ++tag) {
+    AcquireRequest request;
+    request.primitive = &lock_;
+    request.name = std::to_string(tag * 7919 % 101);
+    submitted.push_back("belay:r:{" + request.name + "}");
+    ASSERT_TRUE(engine_.acquire(tag, request, kNever, now_).ok());
+  }
+  now_ = node_.next_deadline();
+  greet("6");
+  answer(":1\r\n");  // the older connection was killed
+  std::vector<std::string> asked;
+  for (const Words& command : take_sent()) {
+    if (is_script(command)) {
+      asked.push_back(command.at(3));
+    }
+  }
+  EXPECT_EQ(asked, submitted);
+}
+
 TEST_F(Scale, AsksABoundedNumberAnewInOneEntryOfANewConnection) {
   hold(5000);
   have_watched();
