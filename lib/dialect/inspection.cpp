@@ -60,20 +60,19 @@ std::optional<std::int64_t> count_of(Reply reply) {
   return count >= 0 && count <= kMaxId ? std::optional(count) : std::nullopt;
 }
 
-// A third of a reply each: who, a number, the entry.
-Member read_waiter(Reply who, Reply ticket, Reply entry, ServerTime server_time) {
+Member read_waiter(Reply entry, ServerTime server_time) {
   Member member;
   member.role = BELAY_ROLE_WAITER;
-  member.client = one_line(std::string(who.text().substr(0, kClientSize)));
-  const std::optional<std::int64_t> since = count_of(ticket);
-  member.since_ms = since ? to_ms(server_time - ServerTime{*since}) : 0;
   Unpacker fields(entry.text());
+  member.client = one_line(std::string(fields.bytes(kClientSize)));
   fields.bytes(24);                                             // epoch, grant lease, lock-delay
   member.permits = std::max<std::int64_t>(0, fields.number());  // below 0: of a latch
   fields.number();                                              // limit
+  const ServerTime since = fields.time();
   const std::string_view group = fields.bytes(fields.u16());
   member.shared = group == kReaders;
   if (fields.complete()) {
+    member.since_ms = to_ms(server_time - since);
     read_info(fields.rest(), &member);
   }
   return member;
@@ -149,7 +148,7 @@ void read_use(std::string_view record, Inspection* inspection) {
 // What a name without a record is in use for: as its first waiter says.
 std::int32_t awaited(Reply entry) {
   Unpacker fields(entry.text());
-  fields.bytes(24);  // epoch, grant lease, lock-delay
+  fields.bytes(46);  // claim, grant lease, lock-delay
   const std::int64_t permits = fields.number();
   const std::int64_t limit = fields.number();
   return permits < 0 ? BELAY_LATCH : limit > 0 ? BELAY_SEMAPHORE : BELAY_LOCK;
@@ -207,7 +206,7 @@ std::optional<Inspection> NativeDialect::read_inspect(Reply reply) const {
     return std::nullopt;
   }
   const auto waiting = static_cast<std::size_t>(*count_of(reply.at(4)));
-  const std::size_t members_at = 5 + 3 * std::min(waiting, reply.size());
+  const std::size_t members_at = 5 + 2 * std::min(waiting, reply.size());
   inspection->total += *count_of(reply.at(2)) + *count_of(reply.at(3));
   for (std::size_t i = members_at; i + 2 < reply.size(); i += 3) {
     inspection->members.push_back(
@@ -216,12 +215,11 @@ std::optional<Inspection> NativeDialect::read_inspect(Reply reply) const {
   }
   read_use(reply.at(1).text(), &*inspection);
   inspection->used = used_of(*inspection, *count_of(reply.at(3)));
-  if (inspection->primitive == 0 && members_at > 7 && reply.size() > 7) {
-    inspection->primitive = awaited(reply.at(7));
+  if (inspection->primitive == 0 && waiting > 0 && reply.size() > 6) {
+    inspection->primitive = awaited(reply.at(6));
   }
-  for (std::size_t i = 5; i + 2 < reply.size() && i < members_at; i += 3) {
-    inspection->members.push_back(
-        read_waiter(reply.at(i), reply.at(i + 1), reply.at(i + 2), inspection->server_time));
+  for (std::size_t i = 6; i < reply.size() && i < members_at; i += 2) {
+    inspection->members.push_back(read_waiter(reply.at(i), inspection->server_time));
   }
   return inspection;
 }

@@ -14,8 +14,8 @@ namespace belay {
 
 namespace {
 
-constexpr char kQueue = 'q';
-constexpr char kWaiters = 'w';
+constexpr char kQueue = 'w';
+constexpr char kMembers = 'm';
 constexpr char kEnds = 'e';
 
 std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& args) {
@@ -83,7 +83,7 @@ Resource resource_of(std::string_view prefix, std::string_view name) {
   keys.push_back(key_of(prefix, kRecord, name));
   resource.slot = slot_of(keys.front());
   keys.push_back(fence_key_of(prefix, resource.slot));
-  for (const char kind : {kQueue, kWaiters, kEnds}) {  // which differ in the letter alone
+  for (const char kind : {kQueue, kMembers, kEnds}) {  // which differ in the letter alone
     keys.push_back(keys.front());
     keys.back()[prefix.size()] = kind;
   }

@@ -1,7 +1,7 @@
 -- Break: take a name from whoever holds it and serve the queue, or end a latch. Safe to repeat: with a fence it parts nobody else
 -- from it.
 --
--- KEYS  record, fence, queue, waiters, ends
+-- KEYS  record, fence, queue, members, ends
 -- ARGV  1 packed: fence to break (any of the grant's range; of a semaphore, a permit's; of a latch, its
 --         generation; 0 = whoever holds it), highest fence seen, not-after us (do nothing beyond that time)
 --       2 prefix of inboxes   3 info of who breaks
@@ -9,8 +9,7 @@
 --          (with a fence that there is not), 2 to part more; then who, end (text) and MEMBER of each member that was parted };
 --        or, packed: 4 (late), server time
 -- Messages: broken to who held it, grant and next to waiters; passed to those of a latch.
--- with: calls layout record fences messages holder queue members serve
--- with: latch latch_waiters
+-- with: calls record fences messages holder queue members serve latch latch_waiters
 
 check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 24)
 local fence, highest, not_after = struct.unpack('<ddd', ARGV[1])
@@ -19,7 +18,7 @@ check_call(sound(fence) and sound(highest) and sound(not_after))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 if ts > not_after then
-  return struct.pack('<Bd', LATE, ts)
+  return struct.pack('<Bd', @LATE@, ts)
 end
 
 -- The record stays until all waiters have been told, as one of a latch whose time has ended.
@@ -30,12 +29,12 @@ local function break_latch()
   elseif latch and fence ~= 0 and fence ~= latch.generation then
     return { struct.pack('<d', ts), '', 0 }
   end
-  local waiters = first_waiters(KEYS)
+  local queue = queue_at(KEYS[3], nil, true)
   if latch then
     redis.call('PEXPIRE', KEYS[1], @SWEEP_MS@)
-    redis.call('SETRANGE', KEYS[1], ENDS_OFFSET, struct.pack('<d', 1))
+    redis.call('SETRANGE', KEYS[1], @ENDS_OFFSET@, struct.pack('<d', 1))
   end
-  local more = tell_waiters(KEYS, waiters, inbox, ts, latch and latch.generation or 0, GONE)
+  local more = tell_waiters(queue, KEYS[1], inbox, ts, latch and latch.generation or 0, @GONE@)
   if not more then
     redis.call('DEL', KEYS[1])
   end
@@ -52,12 +51,11 @@ if problem then
 end
 
 local function tell_broken(who, epoch)
-  local kind = #who == CLAIM_SIZE and SEMAPHORE or LOCK
-  tell(inbox, who, struct.pack('<BBc8dH', BROKEN, kind, epoch, ts, #KEYS[1]) .. KEYS[1] .. info)
+  local kind = #who == @CLAIM_SIZE@ and @SEMAPHORE@ or @LOCK@
+  tell(inbox, who, struct.pack('<BBddH', @BROKEN@, kind, epoch, ts, #KEYS[1]) .. KEYS[1] .. info)
 end
 
-check_types(KEYS, 1)
-local hand = { highest = highest_fence(KEYS, 1, highest) }
+local hand = { highest = highest_fence(KEYS, 1, highest), queue = queue_at(KEYS[3]) }
 local parted = {}
 local reply = { struct.pack('<d', ts), '', 0 }
 
@@ -76,7 +74,7 @@ local function part_members()
     if whole or (member and member.fence == fence) then
       if member and member.expires >= ts then
         parted[#parted + 1] = { who, member.epoch }
-        reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = who, all[index + 1], redis.call('HGET', KEYS[4], '=' .. who)
+        reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = who, all[index + 1], redis.call('HGET', KEYS[4], who)
       end
       hand.members.drop(hand.joint, who, member and member.permits or 1)
     end
@@ -90,17 +88,17 @@ if record and is_joint(record) then
   hand.joint = hand.members.sweep(hand.joint)
   reply[2] = #parted > 0 and record or ''
 elseif record and kept_until(record) >= ts then
-  local first, _, last = struct.unpack('<ddd', record, FENCE_OFFSET + 1)
+  local first, _, last = struct.unpack('<ddd', record, @FENCE_OFFSET@ + 1)
   if fence ~= 0 and (fence < first or fence > last) then
     return reply
   end
   if expires(record) >= ts then -- else it was lost already, and only its lock-delay ends
-    parted[1], reply[2] = { record:sub(4, 25), epoch_of(record:sub(26)) }, record
+    parted[1], reply[2] = { record:sub(4, 25), epoch_of(record, @CLAIM_OFFSET@) }, record
   end
 end
 local unserved = not more and serve(KEYS, 1, inbox, ts, hand) == 'more'
 for _, member in ipairs(parted) do
-  tell_broken(member[1], struct.pack('<d', member[2]))
+  tell_broken(member[1], member[2])
 end
 reply[3] = more and 2 or unserved and 1 or 0
 return reply

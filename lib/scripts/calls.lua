@@ -1,8 +1,5 @@
 -- What every verb begins with: its call is checked, the time is read.
 
--- What a verb that has a not-after replies beyond it, with the server's time: nothing was done.
-local LATE = @LATE@
-
 local function now()
   local time = redis.call('TIME')
   local ts = time[1] * 1000000 + time[2]
@@ -22,6 +19,11 @@ local function are_sound(a, b, c, d, e)
   local limit = @LARGEST@
   return a >= 0 and b >= 0 and c >= 0 and d >= 0 and e >= 0 and a <= limit and b <= limit and c <= limit and d <= limit
     and e <= limit and (a % 1) + (b % 1) + (c % 1) + (d % 1) + (e % 1) == 0
+end
+
+-- The epoch of a claim, which begins behind so many bytes (0 if none is said).
+local function epoch_of(text, behind)
+  return (struct.unpack('<d', text, @CLIENT_SIZE@ + 1 + (behind or 0)))
 end
 
 -- Ends the verb with an error where a call is none that Belay's clients make.

@@ -33,7 +33,7 @@ end
 
 local ts = now()
 if ts > not_after then
-  return struct.pack('<Bd', LATE, ts)
+  return struct.pack('<Bd', @LATE@, ts)
 end
 -- Redis 7.0 does not say which command the user may not run.
 local function failed(reply, command)

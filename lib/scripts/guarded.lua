@@ -18,7 +18,7 @@ local function guarded(verb)
   if fine then
     return failure
   end
-  local types = { 'string', 'string', 'zset', 'hash', 'zset' }
+  local types = { 'string', 'string', 'hash', 'hash', 'zset' }
   for index, key in ipairs(failure.err:find('WRONGTYPE', 1, true) and KEYS or {}) do
     local type_of = redis.pcall('TYPE', key).ok
     if type_of and type_of ~= 'none' and type_of ~= types[(index - 1) % 5 + 1] then

@@ -7,37 +7,32 @@ local function prolong(key, ts, until_, packed, offset)
   redis.call('SETRANGE', key, offset, packed)
 end
 
--- Writes the record of a new holder who is alone.
-local function put(key, claim, ts, lease, fence, last, waits, local_waiters, delay, info, from)
-  redis.call('SET', key,
-    struct.pack(HEADER, VERSION, LOCK, waits and 1 or 0, claim, fence, ts, last, ts + lease, 1, local_waiters, from or NOBODY,
-      delay) .. info, 'PX', math.ceil((lease + delay) / 1000) + @SWEEP_MS@)
-end
-
--- The same, with a new fence, or the next one of the range that is handed on. Returns the fence and the end of its range.
+-- Writes the record of a new holder who is alone, under a new fence, or the next one of the range that is handed on. Returns the
+-- fence and the end of its range.
 local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, delay, info, from, handed)
-  local fence, last
-  if handed and handed.next then
-    fence, last = handed.next, handed.last
-  else
+  local fence, last = handed and handed.next, handed and handed.last
+  if not fence then
     fence, last = new_fence(keys, at, ts, highest, handed and handed.range or @RANGE@)
   end
-  put(keys[at], claim, ts, lease, fence, last, waits, local_waiters, delay, info, from)
+  from = from or '@NOBODY@'
+  redis.call('SET', keys[at],
+    struct.pack('@HEADER@', @VERSION@, @LOCK@, waits and 1 or 0, claim, fence, ts, last, ts + lease, 1, local_waiters, from,
+      delay) .. info, 'PX', math.ceil((lease + delay) / 1000) + @SWEEP_MS@)
   return fence, last
 end
 
 -- The grant of `record` was taken up: tells who looks after it, unless that is `client`.
 local function tell_settled(key, record, inbox, ts, client)
-  local from = record:sub(FROM_OFFSET + 1, DELAY_OFFSET)
+  local from = record:sub(@FROM_OFFSET@ + 1, @DELAY_OFFSET@)
   if from:byte() ~= 0 and from:sub(1, 22) ~= client then
-    tell(inbox, from, struct.pack('<BBc8d', SETTLED, LOCK, from:sub(23), ts) .. key)
+    tell(inbox, from, struct.pack('<BBc8d', @SETTLED@, @LOCK@, from:sub(23), ts) .. key)
   end
 end
 
 -- The same, of a holder that goes on.
 local function settle(key, record, inbox, ts)
-  if record:sub(FROM_OFFSET + 1, DELAY_OFFSET) ~= NOBODY then
-    redis.call('SETRANGE', key, FROM_OFFSET, NOBODY)
+  if record:sub(@FROM_OFFSET@ + 1, @DELAY_OFFSET@) ~= '@NOBODY@' then
+    redis.call('SETRANGE', key, @FROM_OFFSET@, '@NOBODY@')
     tell_settled(key, record, inbox, ts)
   end
 end
@@ -47,8 +42,8 @@ local function keep(key, ms)
   redis.call('PEXPIRE', key, math.max(ms, redis.call('PTTL', key)))
 end
 
--- The next claim that is queued is to look after the handoff. PEXPIRE goes first, as in prolong().
-local function leave_to_anybody(key)
+-- That claim is to look after the handoff; or ANYBODY. PEXPIRE goes first, as in prolong().
+local function leave_handoff_to(key, claim)
   keep(key, @SWEEP_MS@)
-  redis.call('SETRANGE', key, FROM_OFFSET, ANYBODY)
+  redis.call('SETRANGE', key, @FROM_OFFSET@, claim)
 end

@@ -1,12 +1,12 @@
 -- Inspect: who holds a name and who waits for it. Changes nothing.
 --
--- KEYS  record, fence, queue, waiters, ends
+-- KEYS  record, fence, queue, members, ends
 -- ARGV  1 how many waiters, and how many members, at most
 -- Reply: { server time (packed double), record or "", number of waiters, number of members, how many waiters follow, then
---          who, ticket (text), entry without the time and the secret or "" of each in order; then who, end (text), MEMBER or ""
---          of each member }
+--          ticket (text), entry without the time it asked last and the secret of each in order; then who, end (text), MEMBER or
+--          "" of each member }
 --        A latch has waiters but no members, and no record once its time to live has ended.
--- with: calls layout record latch
+-- with: calls record messages queue latch
 
 local most = tonumber(ARGV[1] or '')
 check_call(#KEYS >= 5 and most and sound(most))
@@ -23,29 +23,37 @@ end
 if problem then
   return problem
 end
-local function some_of(key, from)
-  local list = redis.call('ZRANGE', key, from, from + math.max(most - 1, 0), 'WITHSCORES')
-  return most > 0 and list or {}
-end
-
 -- Members that are as good as gone come first.
 local listed = is_latch and 0 or redis.call('ZCARD', KEYS[5])
 local standing = listed > 0
   and redis.call('ZRANGE', KEYS[5], string.format('%.0f', ts), '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
 local gone = standing and redis.call('ZRANK', KEYS[5], standing) or listed
-local waiting, held = some_of(KEYS[3], 0), gone < listed and some_of(KEYS[5], gone) or {}
-local reply = { struct.pack('<d', ts), record or '', redis.call('ZCARD', KEYS[3]), listed - gone, #waiting / 2 }
-local function without_secret(entry)
-  return #entry < ENTRY_SIZE and '' or entry:sub(1, ASKED_OFFSET) .. entry:sub(ENTRY_SIZE + 1)
-end
-local function add(list, mark)
-  for index = 1, #list, 2 do
-    local text = redis.call('HGET', KEYS[4], mark .. list[index]) or ''
-    reply[#reply + 1] = list[index]
-    reply[#reply + 1] = list[index + 1]
-    reply[#reply + 1] = mark == '' and without_secret(text) or text
+local queue = queue_at(KEYS[3])
+local waiting = math.max(0, math.floor((redis.call('HLEN', KEYS[3]) - 1) / 2))
+local reply = { struct.pack('<d', ts), record or '', waiting, listed - gone, 0 }
+
+-- So many places at once, and so often: holes may lie between those who wait.
+for first = queue.head, queue.head + @SKIPS@ * (@SKIPS@ - 1), @SKIPS@ do
+  local places = {}
+  for place = first, math.min(first + @SKIPS@, queue.tail) - 1 do
+    places[#places + 1] = struct.pack('<d', place)
+  end
+  if #places == 0 or reply[5] == most then
+    break
+  end
+  for index, entry in ipairs(redis.call('HMGET', KEYS[3], unpack(places))) do
+    if entry and #entry >= @ENTRY_SIZE@ and reply[5] < most then
+      reply[5] = reply[5] + 1
+      reply[#reply + 1] = string.format('%.0f', first + index - 1)
+      reply[#reply + 1] = entry:sub(1, @ASKED_OFFSET@) .. entry:sub(@ENTRY_SIZE@ + 1)
+    end
   end
 end
-add(waiting, '')
-add(held, '=')
+
+local members = gone < listed and most > 0 and redis.call('ZRANGE', KEYS[5], gone, gone + most - 1, 'WITHSCORES') or {}
+for index = 1, #members, 2 do
+  reply[#reply + 1] = members[index]
+  reply[#reply + 1] = members[index + 1]
+  reply[#reply + 1] = redis.call('HGET', KEYS[4], members[index]) or ''
+end
 return reply

@@ -1,16 +1,14 @@
 -- Limit: sets how many permits a semaphore has, or only looks. A higher limit serves the queue; a lower one takes nothing back.
 -- Safe to repeat.
 --
--- KEYS  record, fence, queue, waiters, ends
+-- KEYS  record, fence, queue, members, ends
 -- ARGV  1 packed: limit (0 = only look), highest fence seen, not-after us (do nothing beyond that time)   2 prefix of inboxes
 -- Replies, packed, code and server time first:
 --   1 ok   6 more (as ok, but call again at once: waiters are still to be served): limit, permits in use
 --   4 late
 --   8 missing (looked for a limit that is not set)
 -- Messages: grant and next to waiters.
--- with: calls layout record fences messages holder queue members serve
-
-local OK, MORE, MISSING = 1, @MORE@, @MISSING@
+-- with: calls record fences messages holder queue members serve
 
 check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 24)
 local limit, highest, not_after = struct.unpack('<ddd', ARGV[1])
@@ -20,18 +18,17 @@ local record = redis.call('GET', KEYS[1])
 local ts = now()
 
 if ts > not_after then
-  return struct.pack('<Bd', LATE, ts)
+  return struct.pack('<Bd', @LATE@, ts)
 end
-local problem = unreadable(record, KEYS[1], SEMAPHORE)
+local problem = unreadable(record, KEYS[1], @SEMAPHORE@)
 if problem then
   return problem
 end
 if not record and limit == 0 then
-  return struct.pack('<Bd', MISSING, ts)
+  return struct.pack('<Bd', @MISSING@, ts)
 end
 
-check_types(KEYS, 1)
-local hand = { highest = highest_fence(KEYS, 1, highest), members = members(KEYS, 1, ts) }
+local hand = { highest = highest_fence(KEYS, 1, highest), members = members(KEYS, 1, ts), queue = queue_at(KEYS[3]) }
 if record then
   hand.joint = hand.members.read(record)
   if limit > 0 then
@@ -41,5 +38,5 @@ if record then
 else
   hand.joint = hand.members.begin(0, '', limit)
 end
-local code = serve(KEYS, 1, inbox, ts, hand) == 'more' and MORE or OK
+local code = serve(KEYS, 1, inbox, ts, hand) == 'more' and @MORE@ or 1
 return struct.pack('<Bddd', code, ts, hand.joint.limit, hand.joint.used)

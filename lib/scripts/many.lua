@@ -2,7 +2,7 @@
 -- waits for. Never waits. Safe to repeat with the same claims: it is told again, and each lease counts from the latest call.
 -- What is plainly free is taken by take.lua for less.
 --
--- KEYS  record, fence, queue, waiters, ends of each name in turn, all in one slot where the server is a cluster
+-- KEYS  record, fence, queue, members, ends of each name in turn, all in one slot where the server is a cluster
 -- ARGV  1 prefix of inboxes   2 info   3 packed: client id (22 bytes), not-after, lease; then for each name in turn, at most 256,
 --         as ROW: epoch, highest fence seen, lock-delay, local waiters
 --       4 and on, where not all are alone, for each name in turn the group: who share it; '' = alone
@@ -12,9 +12,8 @@
 --   4 late      5 stale (of one of them, this client's newer claim stands, or this one was lost and left)
 --   6 more (call again at once)
 -- Messages: settled to who handed on what is told again; where the queue of a free name was found: grant and next to waiters.
--- with: calls layout record fences messages holder queue members serve
+-- with: calls record fences messages holder queue members serve
 
-local GRANTED, BUSY, STALE, MORE = @GRANTED@, @BUSY@, @STALE@, @MORE@
 local HEAD, HEAD_SIZE = '<c22dd', 38
 local ROW, ROW_SIZE, COLUMNS = '<dddH', 26, 4
 
@@ -26,7 +25,7 @@ local client, not_after, lease = struct.unpack(HEAD, request)
 check_call(client:byte() ~= 0 and sound(not_after) and sound(lease))
 local ts = now()
 if ts > not_after then
-  return struct.pack('<Bd', LATE, ts)
+  return struct.pack('<Bd', @LATE@, ts)
 end
 
 local rows = { struct.unpack(ROW:rep(count), request, HEAD_SIZE + 1) }
@@ -36,22 +35,23 @@ for index = 1, count do
   local name = { at = at, epoch = rows[row + 1], delay = rows[row + 3], local_waiters = rows[row + 4],
     group = ARGV[index + 3] or '' }
   check_call(not taken[KEYS[at]] and sound(name.epoch) and sound(rows[row + 2]) and sound(name.delay)
-    and #name.group <= LONGEST_GROUP)
+    and #name.group <= @LONGEST_GROUP@)
   names[index], taken[KEYS[at]] = name, true
   above[KEYS[at + 1]] = math.max(above[KEYS[at + 1]] or 0, rows[row + 2])
 end
 for _, name in ipairs(names) do
   local at = name.at
   name.record = redis.call('GET', KEYS[at])
-  local problem = unreadable(name.record, KEYS[at], LOCK)
+  local problem = unreadable(name.record, KEYS[at], @LOCK@)
   if problem then
     return problem
   end
   local key = KEYS[at + 1]
   above[key] = highest_fence(KEYS, at, above[key])
-  name.waited_for = redis.call('EXISTS', KEYS[at + 2]) == 1
-  if name.group ~= '' or name.record or name.waited_for then
-    check_types(KEYS, at)
+  name.queue = queue_at(KEYS[at + 2], client)
+  name.joint = name.record and is_joint(name.record)
+  if name.joint or name.group ~= '' then
+    name.members = members(KEYS, at, ts)
   end
 end
 
@@ -60,18 +60,16 @@ end
 -- name.joint.
 local function look_at_own(name)
   local record, epoch = name.record, name.epoch
-  local joint = record and is_joint(record)
-  name.held = record and not joint and kept_until(record) >= ts
+  name.held = record and not name.joint and kept_until(record) >= ts
   if name.held and record:sub(4, 25) == client then
-    local stands = epoch_of(record:sub(26))
+    local stands = epoch_of(record, @CLAIM_OFFSET@)
     name.again = stands == epoch
     name.held = not name.again and kept_until(record) > expires(record)
     return stands > epoch or (name.again and expires(record) == 0)
   end
-  if not joint then
+  if not name.joint then
     return false
   end
-  name.members = members(KEYS, name.at, ts)
   name.joint = name.members.sweep(name.members.read(record))
   local member = name.joint and name.members.find(client)
   if member and member.epoch >= epoch then
@@ -88,24 +86,24 @@ end
 -- What keeps a name from being taken: a code, or nil. Whoever waits for what is free is served first.
 local function obstacle(name)
   if look_at_own(name) then
-    return STALE
+    return @STALE@
   end
   if name.again then
     return nil
   end
-  local entry = name.waited_for and entry_of(KEYS[name.at + 3], client)
+  local entry, waited_for = name.queue.entry, name.queue.head < name.queue.tail
   if entry and epoch_of(entry) >= name.epoch then
-    return epoch_of(entry) > name.epoch and STALE or BUSY
+    return epoch_of(entry) > name.epoch and @STALE@ or @BUSY@
   end
-  if name.waited_for and not name.held then
-    local hand = { joint = name.joint, members = name.members, highest = above[KEYS[name.at + 1]] }
+  if waited_for and not name.held then
+    local hand = { joint = name.joint, members = name.members, queue = name.queue, highest = above[KEYS[name.at + 1]] }
     local whom = serve(KEYS, name.at, inbox, ts, hand, { who = client, epoch = name.epoch })
     name.joint, name.members = hand.joint, hand.members
-    return (whom == 'none' or whom == 'more') and MORE or BUSY
+    return (whom == 'none' or whom == 'more') and @MORE@ or @BUSY@
   end
-  local fits = not name.held and not name.waited_for
+  local fits = not name.held and not waited_for
     and (not name.joint or name.members.fits(name.joint, client, name.group, 1, 0))
-  return not fits and BUSY or nil
+  return not fits and @BUSY@ or nil
 end
 
 local function remaining(name)
@@ -119,15 +117,15 @@ end
 for _, name in ipairs(names) do
   local code = obstacle(name)
   if code then
-    return struct.pack('<Bd', code, ts) .. (code == BUSY and struct.pack('<d', remaining(name)) or '')
+    return struct.pack('<Bd', code, ts) .. (code == @BUSY@ and struct.pack('<d', remaining(name)) or '')
   end
 end
 
 local function tell_again(name)
   local until_ = math.max(expires(name.record), ts + lease)
-  prolong(KEYS[name.at], ts, until_ + name.delay, struct.pack('<d', until_), EXPIRES_OFFSET)
+  prolong(KEYS[name.at], ts, until_ + name.delay, struct.pack('<d', until_), @EXPIRES_OFFSET@)
   settle(KEYS[name.at], name.record, inbox, ts)
-  local waits, _, fence, _, last = struct.unpack('<Bc30ddd', name.record, WAITS_OFFSET + 1)
+  local waits, _, fence, _, last = struct.unpack('<Bc30ddd', name.record, @WAITS_OFFSET@ + 1)
   return struct.pack('<ddB', fence, last, waits)
 end
 
@@ -137,14 +135,13 @@ local function share(name)
     member.expires, member.holds, member.local_waiters = math.max(member.expires, ts + lease), 1, name.local_waiters
     name.members.write(name.joint, client, member, info)
   else
-    name.members = name.members or members(KEYS, name.at, ts)
     name.joint = name.joint or name.members.begin(new_fence(KEYS, name.at, ts, above[key], 0), name.group, 0)
     member = { epoch = name.epoch, expires = ts + lease, delay = name.delay, permits = 1, holds = 1,
       local_waiters = name.local_waiters }
     member.fence = name.members.join(name.joint, client, member, above[key], info)
     above[key] = math.max(above[key], member.fence)
   end
-  return struct.pack('<ddB', member.fence, member.fence, redis.call('EXISTS', KEYS[name.at + 2]))
+  return struct.pack('<ddB', member.fence, member.fence, name.queue.head < name.queue.tail and 1 or 0)
 end
 
 local function take_alone(name)
@@ -155,7 +152,7 @@ local function take_alone(name)
   return struct.pack('<ddB', fence, last, 0)
 end
 
-local reply = { struct.pack('<Bd', GRANTED, ts) }
+local reply = { struct.pack('<Bd', @GRANTED@, ts) }
 for _, name in ipairs(names) do
   local take_one = name.again and not name.member and tell_again or name.group ~= '' and share or take_alone
   reply[#reply + 1] = take_one(name)

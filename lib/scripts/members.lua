@@ -1,55 +1,49 @@
 -- Those who hold a name together.
 
--- What members do. Made only where they are needed, as closures cost.
+-- What members do. Made only where they are needed, as closures cost. Fails where their keys hold something else, before anything
+-- is written.
 local function members(keys, at, ts)
   local self = {}
+  redis.call('HGET', keys[at + 3], '')
+  redis.call('ZSCORE', keys[at + 4], '')
 
   -- What several hold together, as its record says; nil where it does not stand.
   function self.read(record)
     if not record or not is_joint(record) then
       return nil
     end
-    local used, limit = struct.unpack(JOINT, record, HEADER_SIZE + 1)
-    local fence = struct.unpack('<d', record, FENCE_OFFSET + 1)
-    return { used = used, limit = limit, fence = fence, group = record:sub(HEADER_SIZE + JOINT_SIZE + 1) }
+    local used, limit = struct.unpack('@JOINT@', record, @HEADER_SIZE@ + 1)
+    local fence = struct.unpack('<d', record, @FENCE_OFFSET@ + 1)
+    return { used = used, limit = limit, fence = fence, group = record:sub(@HEADER_SIZE@ + @JOINT_SIZE@ + 1) }
   end
 
   -- Begins what several will hold together. A semaphore has a limit; those who share a lock are of one group, under one fence.
   function self.begin(fence, group, limit)
+    local kind, nobody = limit > 0 and @SEMAPHORE@ or @LOCK@, '@NOBODY@'
     redis.call('SET', keys[at],
-      struct.pack(HEADER, VERSION, limit > 0 and SEMAPHORE or LOCK, 0, NOBODY, fence, ts, fence, 0, 0, 0, NOBODY, 0)
-        .. struct.pack(JOINT, 0, limit) .. group, 'PX', limit > 0 and @LIMIT_MS@ or @SWEEP_MS@)
+      struct.pack('@HEADER@', @VERSION@, kind, 0, nobody, fence, ts, fence, 0, 0, 0, nobody, 0)
+        .. struct.pack('@JOINT@', 0, limit) .. group, 'PX', limit > 0 and @LIMIT_MS@ or @SWEEP_MS@)
     -- Left by a record that has lapsed or that somebody deleted. After the SET, which is refused where memory is full unless
     -- something was written.
-    for first = 0, @SKIPS@ * (@SKIPS@ - 1), @SKIPS@ do
-      local left = redis.call('ZRANGE', keys[at + 4], first, first + @SKIPS@ - 1)
-      if #left == 0 then
-        break
-      end
-      for index, who in ipairs(left) do
-        left[index] = '=' .. who
-      end
-      redis.call('HDEL', keys[at + 3], unpack(left))
-    end
-    redis.call('DEL', keys[at + 4])
+    redis.call('DEL', keys[at + 3], keys[at + 4])
     return { used = 0, limit = limit, fence = fence, group = group }
   end
 
   local function count(joint, by)
     joint.used = joint.limit > 0 and math.max(0, joint.used + by) or redis.call('ZCARD', keys[at + 4])
-    redis.call('SETRANGE', keys[at], HEADER_SIZE, struct.pack('<d', joint.used))
+    redis.call('SETRANGE', keys[at], @HEADER_SIZE@, struct.pack('<d', joint.used))
   end
 
   function self.set_limit(joint, limit)
     joint.limit = limit
     keep(keys[at], @LIMIT_MS@) -- first, as in prolong()
-    redis.call('SETRANGE', keys[at], HEADER_SIZE + 8, struct.pack('<d', limit))
+    redis.call('SETRANGE', keys[at], @HEADER_SIZE@ + 8, struct.pack('<d', limit))
   end
 
   -- A member; nil where there is none, or none that can be read.
   function self.find(who)
-    local member = redis.call('HGET', keys[at + 3], '=' .. who)
-    if not member or #member < MEMBER_SIZE or not redis.call('ZSCORE', keys[at + 4], who) then
+    local member = redis.call('HGET', keys[at + 3], who)
+    if not member or #member < @MEMBER_SIZE@ or not redis.call('ZSCORE', keys[at + 4], who) then
       return nil
     end
     local epoch, fence, since, until_, delay, permits = struct.unpack('<dddddd', member)
@@ -62,15 +56,18 @@ local function members(keys, at, ts)
     local stands = math.ceil((member.expires + member.delay - ts) / 1000) + @SWEEP_MS@
     keep(keys[at], math.max(stands, joint.limit > 0 and @LIMIT_MS@ or 0))
     redis.call('ZADD', keys[at + 4], string.format('%.0f', member.expires + member.delay), who)
-    redis.call('HSET', keys[at + 3], '=' .. who,
-      struct.pack(MEMBER, struct.pack('<d', member.epoch), member.fence, member.since, member.expires, member.delay,
+    redis.call('HSET', keys[at + 3], who,
+      struct.pack('@MEMBER@', struct.pack('<d', member.epoch), member.fence, member.since, member.expires, member.delay,
         member.permits, member.holds, member.local_waiters) .. info)
-    keep_lists(keys, at, math.max(stands, @QUEUE_MS@))
+    -- Texts and ends stand equally long: what one lists has its text in the other, which must not stay behind.
+    stands = math.max(stands, redis.call('PTTL', keys[at + 3]))
+    redis.call('PEXPIRE', keys[at + 3], stands)
+    redis.call('PEXPIRE', keys[at + 4], stands)
   end
 
   -- The info text of a member that stands.
   function self.info(who)
-    return redis.call('HGET', keys[at + 3], '=' .. who):sub(MEMBER_SIZE + 1)
+    return redis.call('HGET', keys[at + 3], who):sub(@MEMBER_SIZE@ + 1)
   end
 
   -- Adds a member. Permits of a semaphore have a fence each; those who share a lock share its fence.
@@ -78,7 +75,7 @@ local function members(keys, at, ts)
     -- Whoever has seen a later fence than stands here comes after a loss of data.
     if joint.limit > 0 or highest > stored_fence(keys, at) then
       joint.fence = new_fence(keys, at, ts, highest, 0)
-      redis.call('SETRANGE', keys[at], FENCE_OFFSET, struct.pack('<d', joint.fence))
+      redis.call('SETRANGE', keys[at], @FENCE_OFFSET@, struct.pack('<d', joint.fence))
     end
     member.fence, member.since = joint.fence, ts
     self.write(joint, who, member, info)
@@ -88,7 +85,7 @@ local function members(keys, at, ts)
 
   function self.drop(joint, who, permits)
     redis.call('ZREM', keys[at + 4], who)
-    redis.call('HDEL', keys[at + 3], '=' .. who)
+    redis.call('HDEL', keys[at + 3], who)
     count(joint, -permits)
   end
 
@@ -102,6 +99,7 @@ local function members(keys, at, ts)
     if redis.call('EXISTS', keys[at + 4]) == 1 then
       return joint
     end
+    redis.call('DEL', keys[at + 3]) -- where a clock that stepped back let it live longer than the ends
     if joint.limit > 0 then
       if joint.used > 0 then -- some that could not be read had more than was counted
         count(joint, -joint.used)
@@ -127,7 +125,8 @@ local function members(keys, at, ts)
 
   -- In how long a waiter may look again: when the last of those who share a lock ends, or the first permit comes back.
   function self.look_in(joint)
-    local edge = redis.call(joint.limit > 0 and 'ZRANGE' or 'ZREVRANGE', keys[at + 4], 0, 0, 'WITHSCORES')
+    local edge = joint.limit > 0 and redis.call('ZRANGE', keys[at + 4], 0, 0, 'WITHSCORES')
+      or redis.call('ZREVRANGE', keys[at + 4], 0, 0, 'WITHSCORES')
     return edge[2] and math.max(0, edge[2] - ts) or 0
   end
 

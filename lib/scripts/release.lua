@@ -22,21 +22,21 @@ end
 
 -- Else
 
--- with: calls layout
+-- with: calls
 
 local OK, NOT_PLAIN = @LEFT@, @NOT_PLAIN@
 local EPOCH_SIZE = 8
 
-check_call(#ARGV == 1 and #KEYS > 0 and #KEYS <= @MOST_NAMES@ and #request == CLIENT_SIZE + #KEYS * EPOCH_SIZE)
+check_call(#ARGV == 1 and #KEYS > 0 and #KEYS <= @MOST_NAMES@ and #request == @CLIENT_SIZE@ + #KEYS * EPOCH_SIZE)
 check_call(request:byte() ~= 0)
-local begin = string.char(VERSION, LOCK, 0) .. request:sub(1, CLIENT_SIZE)
+local begin = string.char(@VERSION@, @LOCK@, 0) .. request:sub(1, @CLIENT_SIZE@)
 local records = #KEYS > 1 and redis.call('MGET', unpack(KEYS)) or { redis.call('GET', KEYS[1]) }
-local plain, from = true, CLIENT_SIZE + 1
+local plain, from = true, @CLIENT_SIZE@ + 1
 for index = 1, #KEYS do
   local record = records[index]
-  plain = plain and record and #record >= HEADER_SIZE
-    and record:sub(1, FENCE_OFFSET) == begin .. request:sub(from, from + EPOCH_SIZE - 1)
-    and record:sub(FROM_OFFSET + 1, DELAY_OFFSET) == NOBODY
+  plain = plain and record and #record >= @HEADER_SIZE@
+    and record:sub(1, @FENCE_OFFSET@) == begin .. request:sub(from, from + EPOCH_SIZE - 1)
+    and record:sub(@FROM_OFFSET@ + 1, @DELAY_OFFSET@) == '@NOBODY@'
   from = from + EPOCH_SIZE
 end
 if plain then

@@ -1,7 +1,7 @@
 -- Renew: confirm, prolong and verify many claims at once. Extends only what is ours, never shortens, never re-creates.
 -- Safe to repeat.
 --
--- KEYS  record, fence, queue, waiters, ends of each claim in turn
+-- KEYS  record, fence, queue, members, ends of each claim in turn
 -- ARGV  1 prefix of inboxes   2 packed: highest fence seen, not-after us (do nothing beyond that time)
 --       3 and on, one a claim, packed: claim (30 bytes), lease us (0 = only look), fence of the grant, how many more
 --         fences to reserve, holds, local waiters, kind; for a downgrade also: the fence that a holder who is alone has by
@@ -10,7 +10,7 @@
 --   1 ok   2 not ours   3 the record cannot be read (another kind or version)
 -- or for all at once, packed: 4 late, server time
 -- Messages: next to the first waiter; settled to who handed it on; grant where a lapsed record was found.
--- with: calls layout record fences messages holder queue members serve
+-- with: calls record fences messages holder queue members serve
 
 local OK, NOT_OURS, UNREADABLE = @RENEWED@, @NOT_OURS@, @UNREADABLE@
 
@@ -32,43 +32,43 @@ end
 -- A foreign key beside the record must not cost its holder, or others, the renewal.
 local function serve_others(at, hand)
   local fine, above = pcall(highest_fence, KEYS, at, hand.joint and 0 or highest)
-  if fine and pcall(check_types, KEYS, at) then
+  if fine then
     hand.highest = above
     pcall(serve, KEYS, at, inbox, ts, hand)
   end
 end
 
 local function renew_member(at, record, claim, lease, fence, kind, holds, local_waiters)
-  local who = kind == SEMAPHORE and claim or claim:sub(1, 22)
+  local who = kind == @SEMAPHORE@ and claim or claim:sub(1, 22)
   local hand = { members = members(KEYS, at, ts) }
   hand.joint = hand.members.read(record)
   local member = hand.members.find(who)
-  local ours = member and member.epoch == epoch_of(claim:sub(23)) and member.fence == fence and member.expires >= ts
+  local ours = member and member.epoch == epoch_of(claim) and member.fence == fence and member.expires >= ts
   if ours then
     local info = hand.members.info(who)
     member.expires, member.holds, member.local_waiters = math.max(member.expires, ts + lease), holds, local_waiters
     hand.members.write(hand.joint, who, member, info)
   end
   hand.joint = hand.members.sweep(hand.joint)
-  local waits = redis.call('EXISTS', KEYS[at + 2])
-  if waits == 1 then
+  local fine, queue = pcall(queue_at, KEYS[at + 2])
+  local waits = not fine or queue.head < queue.tail
+  if waits then
     serve_others(at, hand)
   end
-  return ours and OK or NOT_OURS, ours and fence or 0, ours and waits or 0
+  return ours and OK or NOT_OURS, ours and fence or 0, ours and waits and 1 or 0
 end
 
 -- A holder who is alone becomes the first member of a group, under the fence that it has by now.
 local function downgrade(at, record, claim, until_, holds, local_waiters, fence, group)
-  local last = struct.unpack('<d', record, LAST_OFFSET + 1)
-  local hand = { members = members(KEYS, at, ts) }
-  check_types(KEYS, at)
+  local last = struct.unpack('<d', record, @LAST_OFFSET@ + 1)
+  local hand = { members = members(KEYS, at, ts), queue = queue_at(KEYS[at + 2]) }
   reserve(at, math.max(last, fence))
   hand.joint = hand.members.begin(fence, group, 0)
-  hand.members.join(hand.joint, claim:sub(1, 22), { epoch = epoch_of(claim:sub(23)), expires = until_,
+  hand.members.join(hand.joint, claim:sub(1, 22), { epoch = epoch_of(claim), expires = until_,
     delay = kept_until(record) - expires(record), permits = 1, holds = holds, local_waiters = local_waiters }, 0,
-    record:sub(HEADER_SIZE + 1))
+    record:sub(@HEADER_SIZE@ + 1))
   serve_others(at, hand)
-  return OK, fence, redis.call('EXISTS', KEYS[at + 2])
+  return OK, fence, anybody(hand.queue) and 1 or 0
 end
 
 -- All of it or nothing: who may not write a member goes on holding it alone.
@@ -79,7 +79,7 @@ local function downgrade_or_stay(at, record, claim, ...)
     local who = claim:sub(1, 22)
     redis.pcall('SET', KEYS[at], alone, 'PX', math.max(1, stands))
     redis.pcall('ZREM', KEYS[at + 4], who)
-    redis.pcall('HDEL', KEYS[at + 3], '=' .. who)
+    redis.pcall('HDEL', KEYS[at + 3], who)
   end
   return fine, code, last, others
 end
@@ -95,6 +95,17 @@ local function unless_refused(fine, code, last, others)
     return UNREADABLE, 0, 0
   end
   error(code, 0)
+end
+
+-- Tells the next in line when to look. Returns whether anybody waits, and puts right what the record says of it.
+local function tell_waiter(at, wait)
+  local queue = queue_at(KEYS[at + 2])
+  if not anybody(queue) then
+    redis.call('SETRANGE', KEYS[at], @WAITS_OFFSET@, '\0')
+    return 0
+  end
+  tell_next(queue, KEYS[at], inbox, ts, wait)
+  return 1
 end
 
 local function renew(at, request)
@@ -115,26 +126,24 @@ local function renew(at, request)
     end
     return NOT_OURS, 0, 0
   end
-  local waits, holder, first, _, last, until_ = struct.unpack('<Bc30dddd', record, WAITS_OFFSET + 1)
+  local waits, holder, first, _, last, until_ = struct.unpack('<Bc30dddd', record, @WAITS_OFFSET@ + 1)
   if holder ~= claim or first ~= fence then
     return NOT_OURS, 0, 0
   end
   until_ = math.max(until_, ts + lease)
-  settle(KEYS[at], record, inbox, ts)
   local delay = kept_until(record) - expires(record)
-  prolong(KEYS[at], ts, until_ + delay, struct.pack('<ddHH', last, until_, holds, local_waiters), LAST_OFFSET)
+  prolong(KEYS[at], ts, until_ + delay, struct.pack('<ddHH', last, until_, holds, local_waiters), @LAST_OFFSET@)
+  settle(KEYS[at], record, inbox, ts)
   if fence_of_group then
     return unless_refused(downgrade_or_stay(at, record, claim, until_, holds, local_waiters, fence_of_group, request:sub(62)))
   end
   if more > 0 and pcall(reserve, at, last + more) then
     last = last + more
-    redis.call('SETRANGE', KEYS[at], LAST_OFFSET, struct.pack('<d', last))
+    redis.call('SETRANGE', KEYS[at], @LAST_OFFSET@, struct.pack('<d', last))
   end
-  if waits == 1 and redis.call('EXISTS', KEYS[at + 2]) == 0 then
-    waits = 0
-    redis.call('SETRANGE', KEYS[at], WAITS_OFFSET, '\0')
-  elseif waits == 1 then
-    pcall(tell_next, KEYS, at, inbox, ts, until_ + delay - ts)
+  if waits == 1 then
+    local fine, others = pcall(tell_waiter, at, until_ + delay - ts)
+    waits = fine and others or 1
   end
   return OK, last, waits
 end
@@ -146,7 +155,7 @@ for index = 3, #ARGV do
   check_call(sound(fence_of_group) and fence_of_group <= @MOST_FENCE@)
 end
 if ts > not_after then
-  return struct.pack('<Bd', LATE, ts)
+  return struct.pack('<Bd', @LATE@, ts)
 end
 local reply = { struct.pack('<d', ts) }
 for index = 3, #ARGV do

@@ -8,9 +8,8 @@
 --   1 granted   for each name in turn: fence, end of its range, 0
 --   3 busy      remaining lease us of the first name that another client has
 --   4 late   6 more (nothing was done: call many)
--- with: calls layout
+-- with: calls
 
-local GRANTED, BUSY, MORE = @GRANTED@, @BUSY@, @MORE@
 local HEAD, HEAD_SIZE, EPOCH_SIZE = '<c22dddd', 54, 8
 
 local info, request = unpack(ARGV)
@@ -21,7 +20,7 @@ local client, not_after, lease, delay, seen = struct.unpack(HEAD, request)
 check_call(client:byte() ~= 0 and are_sound(not_after, lease, delay, seen, 0))
 local ts = now()
 if ts > not_after then
-  return struct.pack('<Bd', LATE, ts)
+  return struct.pack('<Bd', @LATE@, ts)
 end
 
 -- Whether every fence is behind the clock; not where one cannot be read.
@@ -44,8 +43,8 @@ local function are_behind(fences)
 end
 
 if redis.call('EXISTS', unpack(KEYS, 1, 2 * count)) == 0 and are_behind(redis.call('MGET', unpack(KEYS, 2 * count + 1))) then
-  local begin, stands = string.char(VERSION, LOCK, 0) .. client, tostring(math.ceil((lease + delay) / 1000) + @SWEEP_MS@)
-  local replies, fences, last = { struct.pack('<Bd', GRANTED, ts) }, {}, {} -- names of one slot share its fence
+  local begin, stands = string.char(@VERSION@, @LOCK@, 0) .. client, tostring(math.ceil((lease + delay) / 1000) + @SWEEP_MS@)
+  local replies, fences, last = { struct.pack('<Bd', @GRANTED@, ts) }, {}, {} -- names of one slot share its fence
   local from, fence, reply, rest, packed = HEAD_SIZE + 1, nil, nil, nil, nil
   for index = 1, count do
     local key = KEYS[2 * count + index]
@@ -53,7 +52,8 @@ if redis.call('EXISTS', unpack(KEYS, 1, 2 * count)) == 0 and are_behind(redis.ca
     local its_last = its_fence + @RANGE@
     if its_fence ~= fence then
       fence, packed, reply = its_fence, struct.pack('<d', its_last), struct.pack('<ddB', its_fence, its_last, 0)
-      rest = struct.pack(AFTER_CLAIM, fence, ts, its_last, ts + lease, 1, 0, NOBODY, delay) .. info
+      rest = struct.pack('@AFTER_CLAIM@', fence, ts, its_last, ts + lease, 1, 0,
+        '@NOBODY@', delay) .. info
     end
     last[key], replies[index + 1] = its_last, reply
     fences[2 * index - 1], fences[2 * index] = key, packed
@@ -69,11 +69,11 @@ end
 -- Where all that stands are locks that others have alone, many would say no more.
 local remaining
 for _, record in ipairs(redis.call('MGET', unpack(KEYS, 1, count))) do
-  local is_others = not record or (is_record(record) and record:byte(2) == LOCK and not is_joint(record)
+  local is_others = not record or (is_record(record) and record:byte(2) == @LOCK@ and not is_joint(record)
     and record:sub(4, 25) ~= client and kept_until(record) >= ts)
   if not is_others then
-    return struct.pack('<Bd', MORE, ts)
+    return struct.pack('<Bd', @MORE@, ts)
   end
   remaining = remaining or record and kept_until(record) - ts
 end
-return remaining and struct.pack('<Bdd', BUSY, ts, remaining) or struct.pack('<Bd', MORE, ts)
+return remaining and struct.pack('<Bdd', @BUSY@, ts, remaining) or struct.pack('<Bd', @MORE@, ts)

@@ -219,10 +219,10 @@ constexpr auto kQueueLimit = std::chrono::seconds(60);
 // What Belay's scripts call. Everything else comes from clients, and so does the script call
 // itself.
 bool is_inside_scripts(const std::string& command) {
-  static const std::set<std::string> kCommands{"get",     "set",     "setrange", "del",    "exists",
-                                               "pexpire", "hget",    "hset",     "hdel",   "zadd",
-                                               "zrange",  "zrem",    "zrank",    "zscore", "time",
-                                               "zpopmin", "publish", "zrevrange"};
+  static const std::set<std::string> kCommands{
+      "get",   "set",    "setrange", "del",     "exists",  "pexpire",  "hget",
+      "hmget", "hlen",   "hset",     "hdel",    "zadd",    "zrange",   "zrem",
+      "zrank", "zscore", "time",     "zpopmin", "publish", "zrevrange"};
   return kCommands.contains(command);
 }
 

@@ -226,20 +226,24 @@ std::string HostileServer::late() {
 }
 
 // As inspect.lua has it: server time, a record or none, the numbers of waiters, of members, and of
-// waiters that follow; then those, and the members.
+// waiters that follow; then the ticket and the entry of those, and the members.
 std::string HostileServer::inspection(bool lie) {
   const std::size_t waiters = input_.below(3);
   const std::size_t members = input_.below(3);
   const std::string what = record(lie);
   std::string bytes;
   RespWriter reply(bytes, RespWriter::Protocol::kResp3);
-  reply.array(5 + 3 * (waiters + members));
+  reply.array(5 + 2 * waiters + 3 * members);
   reply.bulk(number(static_cast<double>(time_), lie));
   reply.bulk(what.substr(0, lie ? input_.byte() : what.size()));
   for (const std::size_t count : {waiters, members, waiters}) {
     reply.integer(lie ? input_.integer() : static_cast<std::int64_t>(count));
   }
-  add_members(waiters + members, lie, &bytes);
+  for (std::size_t i = 0; i < waiters; ++i) {
+    reply.bulk(std::to_string(lie ? input_.integer() : time_));
+    reply.bulk(lie ? input_.bytes() : std::string(72, '\0') + "17 host label");
+  }
+  add_members(members, lie, &bytes);
   return bytes;
 }
 
@@ -279,7 +283,7 @@ std::string HostileServer::scan(bool lie) {
   reply.array(keys);
   for (std::size_t i = 0; i < keys; ++i) {
     reply.bulk(input_.any_of<std::string_view>(
-        {"belay:r:{a}", "belay:r=x{a}", "belay:r:{a}}", "belay:q:{a}", "other", ""}));
+        {"belay:r:{a}", "belay:r=x{a}", "belay:r:{a}}", "belay:w:{a}", "other", ""}));
   }
   return bytes;
 }

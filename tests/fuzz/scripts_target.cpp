@@ -37,8 +37,8 @@ std::string client_of(std::size_t number) {
 }
 
 std::vector<std::string> keys_of(const std::string& name) {
-  return {"belay:r:{" + name + "}", "belay:f:{1}", "belay:q:{" + name + "}",
-          "belay:w:{" + name + "}", "belay:e:{" + name + "}"};
+  return {"belay:r:{" + name + "}", "belay:f:{1}", "belay:w:{" + name + "}",
+          "belay:m:{" + name + "}", "belay:e:{" + name + "}"};
 }
 
 // What an answer was: the code of an error, or "" and the bytes of a reply.
@@ -201,23 +201,32 @@ void Calls::put_member() {
   const std::string member = (lies() ? packed(input_.real()) : epoch) + packed(number(ts)) +
                              packed(number(ts)) + packed(number(until)) + packed(number(0)) +
                              packed(number(1)) + packed16(1) + packed16(2) + "17 host label";
-  execute({"HSET", keys_[3], "=" + who, lies() ? std::string(input_.bytes()) : member});
+  execute({"HSET", keys_[3], who, lies() ? std::string(input_.bytes()) : member});
 }
 
 void Calls::put_waiter() {
-  const std::string who = lies() ? std::string(input_.bytes()) : input_.flag() ? claim() : client();
+  const std::string epoch = packed(static_cast<double>(input_.below(3)));
+  const bool wants_permits = input_.flag();
+  const std::string claim = client() + epoch;
+  const std::string who = lies()          ? std::string(input_.bytes())
+                          : wants_permits ? claim
+                                          : claim.substr(0, 22);
+  const double head = static_cast<double>(now_) - 2;
+  const std::string place = packed(number(head + static_cast<double>(input_.below(4))));
+  const std::string entry = (lies() ? std::string(input_.bytes()) : claim) + packed(number(2e5)) +
+                            packed(number(input_.flag() ? 1e7 : 0)) +
+                            packed(number(static_cast<double>(input_.below(4)))) +
+                            packed(number(wants_permits ? 3 : 0)) + packed(number(head)) +
+                            packed16(lies() ? input_.byte() : 1) +
+                            packed(number(static_cast<double>(now_))) + std::string(20, 's') +
+                            (input_.flag() ? "r" : "") + "17 host label";
   if (!lies()) {
-    execute({"ZADD", keys_[2], std::to_string(number(static_cast<double>(now_))), who});
+    execute({"HSET", keys_[2], "",
+             packed(number(head)) + packed(number(head + 4)) + packed(number(head + 1e8))});
   }
+  execute({"HSET", keys_[2], place, lies() ? std::string(input_.bytes()) : entry});
   if (!lies()) {
-    const std::string entry = packed(number(static_cast<double>(input_.below(3)))) +
-                              packed(number(2e5)) + packed(number(input_.flag() ? 1e7 : 0)) +
-                              packed(number(static_cast<double>(input_.below(4)))) +
-                              packed(number(who.size() == 30 ? 3 : 0)) +
-                              packed16(lies() ? input_.byte() : 1) +
-                              packed(number(static_cast<double>(now_))) + std::string(20, 's') +
-                              (input_.flag() ? "r" : "") + "17 host label";
-    execute({"HSET", keys_[3], who, lies() ? std::string(input_.bytes()) : entry});
+    execute({"HSET", keys_[2], who, place});
   }
 }
 

@@ -133,7 +133,7 @@ Session::Session(Input& input) : input_(input), server_(input, identity_) {
   for (const std::string& name : kNames) {
     records_.push_back(key_of(identity_.prefix, 'r', name));
   }
-  records_.insert(records_.end(), {"belay:r:{never asked for}", "belay:q:{a}", "", "other"});
+  records_.insert(records_.end(), {"belay:r:{never asked for}", "belay:w:{a}", "", "other"});
   core_.start(witness_, now_);
 }
 

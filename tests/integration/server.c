@@ -16,7 +16,7 @@
 #include "check.h"
 #include "tls.h"
 
-enum { kMaxWords = 32, kReplySize = 65536 };
+enum { kMaxWords = 40, kReplySize = 65536 };
 
 static struct sockaddr_in local(uint16_t port) {
   struct sockaddr_in address = {0};

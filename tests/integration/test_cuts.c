@@ -29,7 +29,7 @@ static void expect_fault(const Proxy* proxy, int64_t before) {
 
 // The record is gone, not merely lapsed, and nobody waits: nothing was counted twice.
 static void check_free(const Server* server) {
-  EVENTUALLY(strcmp("0", server_ask(server, "EXISTS", "belay:r:{a}", "belay:q:{a}", "belay:w:{a}",
+  EVENTUALLY(strcmp("0", server_ask(server, "EXISTS", "belay:r:{a}", "belay:w:{a}", "belay:m:{a}",
                                     "belay:e:{a}", NULL)) == 0);
 }
 

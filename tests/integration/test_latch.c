@@ -195,7 +195,7 @@ static void test_rights(Server* server) {
               "resetchannels", "&belay:*", "+subscribe", "+publish", "+time", "+eval", "+evalsha",
               "+get", "+set", "+setrange", "+del", "+exists", "+pexpire", "+pttl", "+zadd", "+zrem",
               "+zrange", "+zrevrange", "+zrank", "+zscore", "+zcard", "+zremrangebyscore", "+hget",
-              "+hset", "+hdel", NULL);
+              "+hmget", "+hlen", "+hset", "+hdel", NULL);
   belay_client* client = CLIENT(.url = server->url, .user = "latch", .password = "s3cret");
   CHECK(belay_latch_set(client, "a", -1, 1, 60000, NULL) > 0);
   CHECK_INT(1, belay_latch_count(client, "a", -1, NULL));

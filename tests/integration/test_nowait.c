@@ -142,7 +142,7 @@ static void test_own_acquires_follow(Server* server) {
     fence = belay_hold_fence(client, hold, 0);
     CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
     CHECK_STATUS(BELAY_OK, belay_release(client, hold));
-    EVENTUALLY(strcmp("0", server_ask(server, "EXISTS", "belay:r:{a}", "belay:q:{a}", "belay:w:{a}",
+    EVENTUALLY(strcmp("0", server_ask(server, "EXISTS", "belay:r:{a}", "belay:w:{a}", "belay:m:{a}",
                                       "belay:e:{a}", NULL)) == 0);
   }
   CHECK_INT(kRounds * (kFaultCount - 1), proxy.state->faults);

@@ -460,7 +460,7 @@ static bool let_in_a_thousand_readers(Server* server) {
     }
   }
   const int64_t members = strtoll(server_ask(server, "ZCARD", "belay:e:{a}", NULL), NULL, 10);
-  const int64_t entries = strtoll(server_ask(server, "HLEN", "belay:w:{a}", NULL), NULL, 10);
+  const int64_t entries = strtoll(server_ask(server, "HLEN", "belay:m:{a}", NULL), NULL, 10);
   for (int i = 0; i < kClients; ++i) {
     for (int j = 0; j < kReaders; ++j) {
       const int32_t status = belay_release(clients[i], holds[i][j]);

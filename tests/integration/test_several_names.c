@@ -282,7 +282,7 @@ static void test_exchanges(Server* server) {
 // The records are gone, not merely lapsed, and nobody waits.
 static void check_all_free(const Server* server) {
   EVENTUALLY(strcmp("0", server_ask(server, "EXISTS", "belay:r:{a}", "belay:r:{b}", "belay:r:{c}",
-                                    "belay:q:{a}", "belay:q:{b}", "belay:q:{c}", NULL)) == 0);
+                                    "belay:w:{a}", "belay:w:{b}", "belay:w:{c}", NULL)) == 0);
 }
 
 static void test_cut_tries_and_releases(Server* server) {

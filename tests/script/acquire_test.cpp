@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/config.h"
+#include "base/packing.h"
 #include "script/lock_fixture.h"
 #include "scripts/scripts.h"
 
@@ -100,7 +101,10 @@ TEST_P(Acquire, QueuesInOrderOfArrival) {
 TEST_P(Acquire, QueuesLastAlsoAfterTheClockWentBack) {
   acquire("A");
   const std::int64_t ahead = now() + 1000 * kSecond;
-  command({"ZADD", queue_key(), std::to_string(ahead), client_id("B")});
+  const std::string entry = acquire("B").code == "queued" ? waiter(client_id("B")) : "";
+  command({"DEL", queue_key()});
+  command({"HSET", queue_key(), "", Packer().number(ahead).number(ahead + 1).number(1).take(),
+           Packer().number(ahead).take(), entry, client_id("B"), Packer().number(ahead).take()});
   EXPECT_EQ(acquire("C").ticket, ahead + 1);
   EXPECT_EQ(queue(), (Names{"B", "C"}));
 }
@@ -198,14 +202,11 @@ TEST_P(Acquire, AnswersAWaiterWhoseOwnInboxNobodyReads) {
 TEST_P(Acquire, KeepsTheQueueForTwoMinutesAfterTheLastCall) {
   acquire("A");
   acquire("B");
-  for (const std::string& key : {queue_key(), waiters_key()}) {
-    EXPECT_GT(pttl(key), 110'000) << key;
-    EXPECT_LE(pttl(key), 120'000) << key;
-    command({"PEXPIRE", key, "60000"});
-  }
+  EXPECT_GT(pttl(queue_key()), 110'000);
+  EXPECT_LE(pttl(queue_key()), 120'000);
+  command({"PEXPIRE", queue_key(), "60000"});
   acquire("B");
   EXPECT_GT(pttl(queue_key()), 110'000);
-  EXPECT_GT(pttl(waiters_key()), 110'000);
 }
 
 TEST_P(Acquire, LetsNoQueueStandForEverThatItEmptiedOnItsWay) {
@@ -214,7 +215,6 @@ TEST_P(Acquire, LetsNoQueueStandForEverThatItEmptiedOnItsWay) {
   acquire("C");
   acquire("C");  // nobody listens: B and C are dropped, and C is queued again
   EXPECT_GT(pttl(queue_key()), 0);
-  EXPECT_GT(pttl(waiters_key()), 0);
 }
 
 TEST_P(Acquire, TriesWithoutQueueing) {
@@ -257,8 +257,7 @@ TEST_P(Acquire, HasItsPlaceBackWithItsTicket) {
   acquire("A");
   const Acquired b = acquire("B");
   acquire("C");
-  command({"ZREM", queue_key(), client_id("B")});
-  command({"HDEL", waiters_key(), client_id("B")});
+  drop_waiter(client_id("B"));
   const Acquired again = acquire_with({.client = "B", .ticket = b.ticket});
   EXPECT_EQ(again.code, "queued");
   EXPECT_EQ(again.position, 0);

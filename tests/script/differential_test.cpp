@@ -22,6 +22,11 @@ namespace {
 constexpr int kSequences = 24;
 constexpr int kCalls = 600;
 constexpr int kCallsBetweenComparisons = 20;
+constexpr char kGrantMessage = 1;
+constexpr char kNextMessage = 2;
+constexpr std::size_t kHeaderSize = 107;
+constexpr std::size_t kClaimAt = 3;
+constexpr std::size_t kClaimSize = 30;
 // Keys expire by the real time of a real server: long after the test.
 constexpr std::int64_t kShortest = 100 * kSecond;
 const std::vector<std::string> kLocks{"lock1", "lock2", "lock3"};
@@ -41,6 +46,13 @@ std::string body_with_clock(const Script& script) {
     body.replace(at, time.size(), keys);
   }
   return body;
+}
+
+// The script without its usual cases, which are for marks of four bytes.
+std::string body_without_usual_cases(std::string body) {
+  const std::string_view usual = "#mark == 4";
+  const auto at = body.find(usual);
+  return at == std::string::npos ? body : body.replace(at, usual.size(), "#mark == 0");
 }
 
 std::string text_of(const Argv& argv) {
@@ -251,6 +263,13 @@ class Caller {
 
   Argv leave() {
     const std::string name = lock();
+    if (random_.between(0, 1) == 0 && !holders_[name].empty()) {  // by who holds it alone
+      const std::int64_t given = fences_[name] + random_.between(0, 2);
+      return call(
+          "leave",
+          {"\1" + holders_[name] + Packer().number(highest()).u8(0).number(given).take(), kInbox},
+          {name});
+    }
     const std::string packed =
         std::string(1, static_cast<char>(kind_of(name))) + claim_and(random_client(), {highest()}) +
         std::string(1, random_.between(0, 3) == 0 ? '\1' : '\0') + Packer().number(given()).take();
@@ -258,8 +277,12 @@ class Caller {
   }
 
   Argv release() {
-    const std::string claim = claim_and(random_client(), {});
-    return {"EVALSHA", sha1s_["release"], "1", keys_of(lock())[0], claim, "mark"};
+    const std::string name = lock();
+    const bool by_holder = random_.between(0, 1) == 0 && !holders_[name].empty();
+    const std::string claim = by_holder ? holders_[name] : claim_and(random_client(), {});
+    // Now and then of what is no string.
+    const std::string key = keys_of(name)[random_.between(0, 5) == 0 ? 2 : 0];
+    return {"EVALSHA", sha1s_["release"], "1", key, claim, "mark"};
   }
 
   Argv renew() {
@@ -377,8 +400,10 @@ class Caller {
  public:
   // The fence that renewals tell: of the record that was seen last.
   void saw_record(const std::string& lock, const std::string& bytes) {
-    if (bytes.size() >= 123 && bytes[0] == 1) {
-      fences_[lock] = unpack_record(bytes).fence;
+    if (bytes.size() >= kHeaderSize && bytes[0] == 1) {
+      const Record record = unpack_record(bytes);
+      fences_[lock] = record.fence;
+      holders_[lock] = record.joint ? "" : bytes.substr(kClaimAt, kClaimSize);
     }
   }
 
@@ -388,6 +413,7 @@ class Caller {
   std::map<std::string, std::int64_t> epochs_;
   std::int64_t now_us_ = 1'700'000'000'000'000;
   std::map<std::string, std::int64_t> fences_;  // by lock
+  std::map<std::string, std::string> holders_;
 };
 
 class Differential : public testing::TestWithParam<Backend::Kind> {
@@ -399,7 +425,7 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
 
   void TearDown() override { SetUp(); }
 
-  void load_scripts(Caller& caller) {
+  void load_scripts(Caller& caller, bool usual_cases) {
     for (const Script* const script :
          {&scripts::kAcquire, &scripts::kLeave, &scripts::kRelease, &scripts::kRenew,
           &scripts::kInspect, &scripts::kBreak, &scripts::kLimit, &scripts::kGuard,
@@ -407,7 +433,9 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
           &scripts::kLatchLeave}) {
       const std::string body = body_with_clock(*script);
       const std::string sha1 = sim_.execute({"SCRIPT", "LOAD", body}).text;
-      EXPECT_EQ(real_.execute({"SCRIPT", "LOAD", body}).text, sha1);
+      rest_[sha1] =
+          real_.execute({"SCRIPT", "LOAD", usual_cases ? body : body_without_usual_cases(body)})
+              .text;
       caller.set_sha1(*script, sha1);
       verbs_[sha1] = script->name;
     }
@@ -442,13 +470,35 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
     return reply.text.size() <= at ? name : name + " " + std::to_string(int{reply.text[at]});
   }
 
+  // Nobody knows the order of messages to different clients; and whoever is granted something need
+  // not know that it is next.
+  static std::vector<Message> by_channel(std::vector<Message> messages) {
+    std::stable_sort(messages.begin(), messages.end(),
+                     [](const Message& a, const Message& b) { return a.channel < b.channel; });
+    std::vector<Message> last;
+    for (Message& message : messages) {
+      const bool moot = !last.empty() && last.back().channel == message.channel &&
+                        message.payload[0] == kGrantMessage &&
+                        last.back().payload[0] == kNextMessage;
+      if (moot) {
+        last.pop_back();
+      }
+      last.push_back(std::move(message));
+    }
+    return last;
+  }
+
   // Whether both answer the same.
   bool agree_on(const Argv& argv) {
+    Argv on_real = argv;
+    if (argv.size() > 1 && rest_.contains(argv[1])) {
+      on_real[1] = rest_[argv[1]];
+    }
     const Reply reply = sim_.execute(argv);
-    EXPECT_EQ(reply.canonical(), real_.execute(argv).canonical()) << text_of(argv);
+    EXPECT_EQ(reply.canonical(), real_.execute(on_real).canonical()) << text_of(argv);
     ++outcomes_[outcome(argv, reply)];
-    const std::vector<Message> here = sim_.take_messages();
-    const std::vector<Message> there = real_.take_messages();
+    const std::vector<Message> here = by_channel(sim_.take_messages());
+    const std::vector<Message> there = by_channel(real_.take_messages());
     EXPECT_TRUE(here == there) << "messages after " << text_of(argv);
     for (const Message& message : here) {
       ++outcomes_["message " + std::to_string(int{message.payload[0]})];
@@ -461,11 +511,11 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
     return !HasFailure();
   }
 
-  void run_sequence(std::uint64_t seed) {
+  void run_sequence(std::uint64_t seed, bool usual_cases) {
     SetUp();
     listening_.clear();
     Caller caller(seed);
-    load_scripts(caller);
+    load_scripts(caller, usual_cases);
     for (int i = 0; i < kCalls; ++i) {
       for (const Argv& tick : caller.tick()) {
         both(tick);
@@ -489,12 +539,13 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
   Backend& real_ = Backend::get(GetParam());
   std::map<std::string, bool> listening_;
   std::map<std::string, std::string> verbs_;  // by SHA1
+  std::map<std::string, std::string> rest_;   // SHA1 of what the real server runs for it
   std::map<std::string, int> outcomes_;
 };
 
 TEST_P(Differential, SimulatedAndRealServerAgreeOnEveryReply) {
   for (int seed = 1; seed <= kSequences && !HasFailure(); ++seed) {
-    run_sequence(static_cast<std::uint64_t>(seed));
+    run_sequence(static_cast<std::uint64_t>(seed), true);
   }
   for (const char* const outcome : kOutcomes) {
     EXPECT_GE(outcomes_[outcome], kSequences / 4) << outcome;
@@ -502,6 +553,18 @@ TEST_P(Differential, SimulatedAndRealServerAgreeOnEveryReply) {
 }
 
 INSTANTIATE_TEST_SUITE_P(With, Differential, testing::ValuesIn(real_backends()),
+                         [](const auto& tested) { return name_of(tested.param); });
+
+class UsualCases : public Differential {};
+
+// What a script does in its usual cases, the rest of it does, too: only the cost differs.
+TEST_P(UsualCases, AndTheRestAgreeOnEveryReply) {
+  for (int seed = 1; seed <= kSequences && !HasFailure(); ++seed) {
+    run_sequence(static_cast<std::uint64_t>(1000 + seed), false);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(With, UsualCases, testing::Values(Backend::Kind::kRedis),
                          [](const auto& tested) { return name_of(tested.param); });
 
 }  // namespace

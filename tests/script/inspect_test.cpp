@@ -58,11 +58,27 @@ TEST_P(Inspect, ShowsALapsedRecordAsItStands) {
   EXPECT_LT(seen.holder.value().expires, seen.ts);
 }
 
-TEST_P(Inspect, ShowsAWaiterWithoutAnEntry) {
+TEST_P(Inspect, PassesOverWhoCannotBeRead) {
   acquire("A");
   acquire("B");
-  command({"DEL", waiters_key()});
-  EXPECT_EQ(inspect().waiters.size(), 1U);
+  acquire("C");
+  write_waiter(client_id("B"), "short");
+  ASSERT_EQ(inspect().waiters.size(), 1U);
+  EXPECT_EQ(inspect().waiters[0].client, "C");
+}
+
+TEST_P(Inspect, FindsWhoWaitsBehindAHundredHoles) {
+  acquire("A");
+  queue_the_dead(100);
+  acquire("B");
+  acquire("C");
+  for (int i = 0; i < 100; ++i) {
+    drop_waiter(client_id("dead" + std::to_string(i)));
+  }
+  const Inspected seen = inspect(1);
+  EXPECT_EQ(seen.count, 2);
+  ASSERT_EQ(seen.waiters.size(), 1U);
+  EXPECT_EQ(seen.waiters[0].client, "B");
 }
 
 TEST_P(Inspect, ChangesNothing) {

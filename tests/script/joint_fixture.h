@@ -43,11 +43,11 @@ class JointTest : public LockTest {
 
   // As if it had last asked so long ago: a client, or a claim of a semaphore.
   void fall_silent(const std::string& who, std::int64_t time) {
-    constexpr std::size_t kAskedOffset = 42;
-    std::string bytes = command({"HGET", waiters_key(), who}).text;
+    constexpr std::size_t kAskedOffset = 72;
+    std::string bytes = waiter(who);
     ASSERT_GT(bytes.size(), kAskedOffset + sizeof(double));
     bytes.replace(kAskedOffset, sizeof(double), packed_double(static_cast<double>(now() - time)));
-    command({"HSET", waiters_key(), who, bytes});
+    write_waiter(who, bytes);
   }
 
   // Who is a member, in the order of their ends.
@@ -61,7 +61,7 @@ class JointTest : public LockTest {
 
   // All keys but the slot's fence and a semaphore's record.
   std::int64_t leftovers() {
-    return command({"EXISTS", queue_key(), waiters_key(), ends_key()}).integer;
+    return command({"EXISTS", queue_key(), members_key(), ends_key()}).integer;
   }
 
   Names telling(const std::string& kind) {

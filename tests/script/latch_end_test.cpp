@@ -47,7 +47,7 @@ TEST_P(LatchEnd, WaiterLeavesTheQueue) {
   await("W", 6);
   EXPECT_EQ(leave_latch("V", 5), "\x02");
   EXPECT_EQ(queue(), Names{"W"});
-  EXPECT_EQ(command({"HGET", waiters_key(), client_id("V")}).canonical(), "null");
+  EXPECT_EQ(command({"HGET", queue_key(), client_id("V")}).canonical(), "null");
   const std::string after = contents();
   EXPECT_EQ(leave_latch("V", 5), "\x02");
   EXPECT_EQ(contents(), after);
@@ -129,14 +129,14 @@ TEST_P(LatchEnd, InspectTellsTheLatchAndWhoWaits) {
   count_down();
   await("V", 5);
   const Reply reply = run(scripts::kInspect, latch_keys(), {"10"});
-  ASSERT_EQ(reply.elements.size(), 8U) << reply.canonical();
+  ASSERT_EQ(reply.elements.size(), 7U) << reply.canonical();
   Unpacker record(reply.elements[1].text);
   record.bytes(3);
   EXPECT_EQ(record.number(), 2);
   EXPECT_EQ(record.number(), latch.generation);
   EXPECT_EQ(reply.elements[2].integer, 1);
   EXPECT_EQ(reply.elements[3].integer, 0);  // requests that were carried out are no members
-  EXPECT_EQ(reply.elements[5].text, client_id("V"));
+  EXPECT_EQ(reply.elements[6].text.substr(0, 22), client_id("V"));
 }
 
 TEST_P(LatchEnd, InspectFindsNoLatchAfterItsTimeToLive) {

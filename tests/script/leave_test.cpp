@@ -37,7 +37,7 @@ TEST_P(Leave, HandsOffToTheFirstWaiter) {
   EXPECT_EQ(stands.local_waiters, 0);
   EXPECT_EQ(stands.info, "billing");
   EXPECT_EQ(stored_fence(), stands.last);
-  EXPECT_EQ(command({"EXISTS", queue_key(), waiters_key()}).integer, 0);
+  EXPECT_EQ(command({"EXISTS", queue_key()}).integer, 0);
 }
 
 TEST_P(Leave, TellsTheNewHolderItsGrant) {
@@ -108,7 +108,7 @@ TEST_P(Leave, FreesTheLockWhenAllWaitersAreDead) {
   queue_the_dead(5);
   EXPECT_EQ(leave("A"), "ok");
   EXPECT_FALSE(record());
-  EXPECT_EQ(command({"EXISTS", queue_key(), waiters_key()}).integer, 0);
+  EXPECT_EQ(command({"EXISTS", queue_key()}).integer, 0);
 }
 
 TEST_P(Leave, SkipsNoMoreThanSixtyFourDeadWaitersACall) {
@@ -331,7 +331,7 @@ TEST_P(Leave, TellsSeveralToLookWhenAWaitersClientEnds) {
 TEST_P(Leave, LeavesItToTheNextThatAsksWhenItsClientEnds) {
   for (const bool released_before : {false, true}) {
     SCOPED_TRACE(released_before);
-    command({"DEL", record_key(), queue_key(), waiters_key()});
+    command({"DEL", record_key(), queue_key()});
     listen({"B", "C", "D"});
     for (const char* client : {"A", "B", "C"}) {
       acquire(client);
@@ -367,7 +367,7 @@ TEST_P(Leave, LeavesNothingToTheNextThatAsksWhenItWasTakenUp) {
 TEST_P(Leave, LeavesPermitsToTheNextThatAsksWhenItsClientEnds) {
   for (const bool released_before : {false, true}) {
     SCOPED_TRACE(released_before);
-    command({"DEL", record_key(), queue_key(), waiters_key(), ends_key()});
+    command({"DEL", record_key(), queue_key(), members_key(), ends_key()});
     listen({"B", "C"});
     for (const char* client : {"A", "B", "C"}) {
       acquire_with({.client = client, .kind = kSemaphore, .limit = 1});
@@ -382,6 +382,24 @@ TEST_P(Leave, LeavesPermitsToTheNextThatAsksWhenItsClientEnds) {
     EXPECT_LE(next.handed, kGrant);
     EXPECT_EQ(acquire_with({.client = "E", .kind = kSemaphore, .limit = 1}).handed, 0);
   }
+}
+
+// As after a try that served the queue and has ended.
+TEST_P(Leave, TakesOverWhatNobodyLooksAfter) {
+  listen({"B"});
+  acquire("A");
+  acquire("B");
+  lapse();
+  try_acquire("D");
+  ASSERT_EQ(record()->client, "B");
+  leave_with({.client = "E", .parting = true});
+  EXPECT_EQ(record()->from, "");
+  leave("E");
+  EXPECT_GT(handed_, 0);
+  EXPECT_LE(handed_, kGrant);
+  EXPECT_EQ(record()->from, "E");
+  leave("F");
+  EXPECT_EQ(handed_, 0);
 }
 
 TEST_P(Leave, TellsNobodyToLookAfterWhatWasTakenUp) {

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "base/packing.h"
@@ -68,7 +69,7 @@ Member unpack_member(const std::string& who, const std::string& end, const std::
 
 std::vector<std::string> keys_of(const std::string& name) {
   const std::string tag = ":{" + name + "}";
-  return {"belay:r" + tag, "belay:f" + tag, "belay:q" + tag, "belay:w" + tag, "belay:e" + tag};
+  return {"belay:r" + tag, "belay:f" + tag, "belay:w" + tag, "belay:m" + tag, "belay:e" + tag};
 }
 
 std::string packed_double(double number) {
@@ -320,7 +321,7 @@ Broken LockTest::break_lock(std::int64_t fence, const std::string& info, std::in
 
 Inspected LockTest::inspect(int most) {
   const Reply reply = run(scripts::kInspect, keys_, {std::to_string(most)});
-  if (reply.is_error() || reply.elements.size() < 5 || reply.elements.size() % 3 != 2) {
+  if (reply.is_error() || reply.elements.size() < 5) {
     return {.code = reply.is_error() ? reply.error_code() : reply.canonical()};
   }
   Inspected result;
@@ -331,21 +332,22 @@ Inspected LockTest::inspect(int most) {
   }
   result.count = reply.elements[2].integer;
   result.member_count = reply.elements[3].integer;
-  const std::size_t members_at = 5 + 3 * static_cast<std::size_t>(reply.elements[4].integer);
+  const std::size_t members_at = 5 + 2 * static_cast<std::size_t>(reply.elements[4].integer);
   for (std::size_t i = members_at; i < reply.elements.size(); i += 3) {
     result.members.push_back(unpack_member(reply.elements[i].text, reply.elements[i + 1].text,
                                            reply.elements[i + 2].text));
   }
-  for (std::size_t i = 5; i < members_at; i += 3) {
+  for (std::size_t i = 5; i < members_at; i += 2) {
     Inspected::Waiter waiter;
-    waiter.client = client_of(reply.elements[i].text);
-    waiter.ticket = static_cast<std::int64_t>(std::stod(reply.elements[i + 1].text));
-    Unpacker in(reply.elements[i + 2].text);
+    waiter.ticket = static_cast<std::int64_t>(std::stod(reply.elements[i].text));
+    Unpacker in(reply.elements[i + 1].text);
+    waiter.client = client_of(std::string(in.bytes(kClientSize)));
     waiter.epoch = in.number();
     waiter.grant = in.number();
     waiter.delay = in.number();
     waiter.permits = in.number();
     waiter.limit = in.number();
+    waiter.since = in.number();
     waiter.group = in.bytes(in.u16());
     waiter.info = in.rest();
     result.waiters.push_back(waiter);
@@ -414,11 +416,31 @@ void LockTest::store_fence(std::int64_t fence) {
 }
 
 std::vector<std::string> LockTest::queue() {
+  const std::vector<Reply> fields = command({"HGETALL", queue_key()}).elements;
+  std::map<std::int64_t, std::string> places;
+  for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
+    if (fields[i].text.size() == sizeof(double)) {
+      places[unpacked(fields[i].text)] = client_of(fields[i + 1].text.substr(0, kClientSize));
+    }
+  }
   std::vector<std::string> clients;
-  for (const Reply& member : command({"ZRANGE", queue_key(), "0", "-1"}).elements) {
-    clients.push_back(client_of(member.text));
+  for (const auto& [place, client] : places) {
+    clients.push_back(client);
   }
   return clients;
+}
+
+std::string LockTest::waiter(const std::string& who) {
+  const std::string place = command({"HGET", queue_key(), who}).text;
+  return command({"HGET", queue_key(), place}).text;
+}
+
+void LockTest::write_waiter(const std::string& who, const std::string& entry) {
+  command({"HSET", queue_key(), command({"HGET", queue_key(), who}).text, entry});
+}
+
+void LockTest::drop_waiter(const std::string& who) {
+  command({"HDEL", queue_key(), command({"HGET", queue_key(), who}).text, who});
 }
 
 void LockTest::lapse() {
@@ -427,19 +449,19 @@ void LockTest::lapse() {
 }
 
 void LockTest::lapse_member(const std::string& who) {
-  std::string bytes = command({"HGET", waiters_key(), "=" + who}).text;
+  std::string bytes = command({"HGET", members_key(), who}).text;
   ASSERT_GT(bytes.size(), kMemberExpiresOffset + 2 * sizeof(double));
   const std::int64_t delay =
       unpacked(std::string_view(bytes).substr(kMemberExpiresOffset + sizeof(double)));
   const std::int64_t until = now() - 1;
   bytes.replace(kMemberExpiresOffset, sizeof(double), packed(until));
-  command({"HSET", waiters_key(), "=" + who, bytes});
+  command({"HSET", members_key(), who, bytes});
   command({"ZADD", ends_key(), std::to_string(until + delay), who});
 }
 
 std::optional<Member> LockTest::member(const std::string& who) {
   const Reply end = command({"ZSCORE", ends_key(), who});
-  const Reply bytes = command({"HGET", waiters_key(), "=" + who});
+  const Reply bytes = command({"HGET", members_key(), who});
   if (bytes.kind != Reply::Kind::kString || end.kind == Reply::Kind::kNull) {
     return std::nullopt;
   }

@@ -168,6 +168,7 @@ struct Inspected {
     std::int64_t delay = 0;
     std::int64_t permits = 0;
     std::int64_t limit = 0;
+    std::int64_t since = 0;
     std::string group;
     std::string info;
   };
@@ -249,6 +250,11 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
   void store_fence(std::int64_t fence);
   // Clients in the order of the queue.
   std::vector<std::string> queue();
+  // The entry of who waits: a client's id, or a claim of a semaphore.
+  std::string waiter(const std::string& who);
+  void write_waiter(const std::string& who, const std::string& entry);
+  // As if it had been taken for dead.
+  void drop_waiter(const std::string& who);
 
   std::int64_t pttl(const std::string& key) { return command({"PTTL", key}).integer; }
 
@@ -272,7 +278,7 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
 
   const std::string& queue_key() const { return keys_[2]; }
 
-  const std::string& waiters_key() const { return keys_[3]; }
+  const std::string& members_key() const { return keys_[3]; }
 
   const std::string& ends_key() const { return keys_[4]; }
 

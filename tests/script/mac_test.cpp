@@ -84,8 +84,7 @@ TEST_P(Mac, SecretStandsInTheEntryAndNowhereElse) {
   listen({"B"});
   acquire_with({.client = "A"});
   acquire_with({.client = "B", .epoch = 9, .info = "billing"});
-  EXPECT_NE(command({"HGET", waiters_key(), client_id("B")}).canonical().find(kSecret),
-            std::string::npos);
+  EXPECT_NE(waiter(client_id("B")).find(kSecret), std::string::npos);
   EXPECT_EQ(inspect().waiters.at(0).info, "billing");
   leave("A");
   EXPECT_EQ(contents().find(kSecret), std::string::npos);

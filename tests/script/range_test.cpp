@@ -144,14 +144,6 @@ TEST_P(Ranges, AreNotHandedOnWhereTheQueueIsForeign) {
   EXPECT_EQ(record()->client, "A");
 }
 
-TEST_P(Ranges, AreNotHandedOnWhereTheWaitersAreForeign) {
-  command({"DEL", waiters_key()});
-  command({"SET", waiters_key(), "of somebody else"});
-  EXPECT_EQ(leave_with({.client = "A", .given = a_.fence}), "BELAYTYPE");
-  EXPECT_EQ(record()->client, "A");
-  EXPECT_EQ(queue(), std::vector<std::string>{"B"});
-}
-
 // Every later fence is above those that were reserved, whatever the clock does.
 TEST_P(Ranges, AreBelowWhatFollowsThem) {
   const Record stands = hand_on("A", a_.fence);

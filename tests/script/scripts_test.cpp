@@ -32,13 +32,13 @@ TEST_P(Scripts, AreMissedByTheirSha1UntilLoaded) {
 TEST_P(Scripts, KeepToTheKeysOfTheirLock) {
   acquire("A");
   acquire("B");
-  command({"DEL", record_key(), fence_key(), queue_key(), waiters_key(), ends_key()});
+  command({"DEL", record_key(), fence_key(), queue_key(), members_key(), ends_key()});
   EXPECT_EQ(contents(), "");
 }
 
 // An error for the arguments comes after the check of the rights.
 TEST_P(Scripts, ChangeNothingWhereTheyCheckTheRights) {
-  const std::vector<std::string> keys{record_key(), fence_key(), queue_key(), waiters_key(),
+  const std::vector<std::string> keys{record_key(), fence_key(), queue_key(), members_key(),
                                       ends_key()};
   for (std::size_t shift = 0; shift < keys.size(); ++shift) {
     command({"FLUSHALL"});

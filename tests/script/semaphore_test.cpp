@@ -544,7 +544,7 @@ TEST_P(Semaphore, WaiterBringsItsLimitBackWithALostRecord) {
 
 TEST_P(Semaphore, CountsAgainFromNothingOnceAMembersTextWasLost) {
   permits("A", 3, 4);
-  command({"DEL", waiters_key()});
+  command({"DEL", members_key()});
   EXPECT_EQ(try_permits("B", 2).code, "busy");
   EXPECT_EQ(give_back("A"), "not ours");
   command({"ZADD", ends_key(), "1000", claim("A", 1)});

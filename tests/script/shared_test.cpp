@@ -333,7 +333,7 @@ TEST_P(Shared, IsTakenByAWriterOnceAllLeasesHaveEnded) {
   lapse_member(client_id("B"));
   EXPECT_EQ(acquire("W").code, "granted");
   EXPECT_FALSE(record()->joint);
-  EXPECT_EQ(command({"EXISTS", ends_key(), waiters_key()}).integer, 0);
+  EXPECT_EQ(command({"EXISTS", ends_key(), members_key()}).integer, 0);
 }
 
 TEST_P(Shared, IsServedByARenewalThatFindsTheLastLeaseEnded) {
@@ -361,7 +361,7 @@ TEST_P(Shared, IsRenewedByEachMember) {
   EXPECT_EQ(one.holds, 4);
   EXPECT_EQ(one.local_waiters, 5);
   EXPECT_EQ(one.info, "info");
-  for (const std::string& key : {record_key(), waiters_key(), ends_key()}) {
+  for (const std::string& key : {record_key(), members_key(), ends_key()}) {
     EXPECT_GT(pttl(key), 3 * kLease / 1000) << key;
   }
 }
@@ -604,13 +604,13 @@ TEST_P(Shared, IsInspected) {
 TEST_P(Shared, NothingStaysForEver) {
   share("A", 1, "r", 600 * kSecond);
   acquire("W");
-  EXPECT_GT(pttl(waiters_key()), 590'000);
+  EXPECT_GT(pttl(members_key()), 590'000);
   EXPECT_GT(pttl(record_key()), 590'000);
   EXPECT_GT(pttl(ends_key()), 590'000);
-  EXPECT_GT(pttl(queue_key()), 590'000);  // as long as the texts of those who wait
-  share("B", 1, "r");                     // queued: shortens nothing
-  EXPECT_GT(pttl(waiters_key()), 590'000);
-  for (const std::string& key : {waiters_key(), record_key(), ends_key(), queue_key()}) {
+  EXPECT_GT(pttl(queue_key()), 110'000);
+  share("B", 1, "r");  // queued: shortens nothing
+  EXPECT_GT(pttl(members_key()), 590'000);
+  for (const std::string& key : {members_key(), record_key(), ends_key(), queue_key()}) {
     EXPECT_LE(pttl(key), 601'000) << key;
   }
 }
@@ -618,7 +618,7 @@ TEST_P(Shared, NothingStaysForEver) {
 TEST_P(Shared, ShortLeaseNeverShortensThoseOfOthers) {
   share("A", 1, "r", 600 * kSecond);
   share("B", 1, "r", kSecond);
-  for (const std::string& key : {waiters_key(), record_key(), ends_key()}) {
+  for (const std::string& key : {members_key(), record_key(), ends_key()}) {
     EXPECT_GT(pttl(key), 590'000) << key;
   }
 }
@@ -638,8 +638,7 @@ TEST_P(Shared, LosesItsMembersWithItsRecordOrItsEnds) {
     EXPECT_EQ(members(), Names{"B"}) << key;
     EXPECT_EQ(renew_share("A", a.fence).code, "not ours") << key;
     EXPECT_EQ(leave("B"), "ok") << key;
-    EXPECT_EQ(leftovers(), key == ends_key() ? 1 : 0);  // the lost member's text, which expires
-    EXPECT_NE(pttl(waiters_key()), -1);
+    EXPECT_EQ(leftovers(), 0);
   }
 }
 
@@ -680,27 +679,17 @@ TEST_P(Shared, WriterThatWasStoppedIsServedInItsTurn) {
   EXPECT_EQ(record()->client, "W");
 }
 
-// Else the text of a member, or of a waiter, would stay behind for as long as others prolong the
-// hash that has it.
-TEST_P(Shared, EndsAndQueueStandForAsLongAsTheTexts) {
-  listen({"W"});
+// Else the text of a member would stay behind for as long as others prolong the hash that has it.
+TEST_P(Shared, EndsStandForAsLongAsTheTexts) {
   const Acquired a = share("A", 1, "r", 10 * kSecond);
-  EXPECT_GT(pttl(waiters_key()), 110'000);
-  EXPECT_GT(pttl(ends_key()), 110'000);
-  acquire("W");
+  share("B", 1, "r", kSecond);
+  for (const std::string& key : {members_key(), ends_key()}) {
+    EXPECT_GT(pttl(key), 9'000) << key;
+    EXPECT_LE(pttl(key), 11'001) << key;
+  }
   EXPECT_EQ(renew_share("A", a.fence, 600 * kSecond).code, "ok");
-  EXPECT_GT(pttl(waiters_key()), 590'000);
-  EXPECT_GT(pttl(queue_key()), 590'000);
-}
-
-TEST_P(Shared, EndsStandForAsLongAsTheTextsWhereOneIsAloneByNow) {
-  share("A", 1, "r", kSecond / 100);
-  command({"DEL", record_key()});
-  command({"PEXPIRE", ends_key(), "1000"});
-  acquire("W");
-  acquire("X");
-  EXPECT_GT(pttl(waiters_key()), 110'000);
-  EXPECT_GT(pttl(ends_key()), 110'000);
+  EXPECT_GT(pttl(members_key()), 590'000);
+  EXPECT_GT(pttl(ends_key()), 590'000);
 }
 
 TEST_P(Shared, NoTextOfTheDeadStaysBehind) {
@@ -710,7 +699,7 @@ TEST_P(Shared, NoTextOfTheDeadStaysBehind) {
   command({"DEL", record_key()});
   share("B");
   EXPECT_EQ(members(), Names{"B"});
-  EXPECT_EQ(command({"HLEN", waiters_key()}).integer, 1);
+  EXPECT_EQ(command({"HLEN", members_key()}).integer, 1);
 }
 
 TEST_P(Shared, InspectShowsNoMemberWhoseEndHasCome) {
@@ -732,7 +721,7 @@ TEST_P(Shared, MemberWhoseTextIsLostHoldsItUntilItsEnd) {
   listen({"W"});
   const Acquired a = share("A");
   acquire("W");
-  command({"DEL", waiters_key()});
+  command({"DEL", members_key()});
   EXPECT_EQ(acquire("W").code, "queued");
   EXPECT_EQ(renew_share("A", a.fence).code, "not ours");
   EXPECT_EQ(share("A", 1).code, "queued");  // it waits for itself as for anybody

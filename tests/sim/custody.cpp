@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/contract.h"
 #include "base/packing.h"
 #include "dialect/keys.h"
 #include "route/slot.h"
@@ -12,6 +13,17 @@
 namespace belay::sim {
 
 namespace {
+
+// Whose an entry is: a client's, or a claim's where it wants permits.
+std::string who_of(std::string_view entry) {
+  Unpacker limit(entry.substr(std::min<std::size_t>(entry.size(), contract::kLimitOffset)));
+  return std::string(
+      entry.substr(0, limit.number() > 0 ? contract::kClaimSize : contract::kClientSize));
+}
+
+std::string claim_of(std::string_view entry) {
+  return std::string(entry.substr(0, contract::kClaimSize));
+}
 
 constexpr std::string_view kPrefix = "belay:";
 constexpr std::size_t kClientSize = 22;
@@ -28,14 +40,27 @@ void Custody::watch(const std::string& name) {
   watched_.push_back({name,
                       world_.host_of(key_of(kPrefix, 'r', name)),
                       key_of(kPrefix, 'r', name),
-                      key_of(kPrefix, 'q', name),
                       key_of(kPrefix, 'w', name),
+                      key_of(kPrefix, 'm', name),
                       key_of(kPrefix, 'e', name),
                       fence_key_of(kPrefix, slot_of(key_of(kPrefix, 'r', name))),
                       {},
                       {},
                       {},
+                      {},
                       {}});
+}
+
+Custody::Queue Custody::queue_of(const Watched& watched) const {
+  Queue queue;
+  Server& server = world_.server(watched.host);
+  for (const std::string& field : server.fields(watched.queue_key)) {
+    if (field.size() == sizeof(double)) {
+      const std::string_view entry = server.field(watched.queue_key, field).value_or("");
+      queue[Unpacker(field).number()] = entry.substr(0, contract::kLimitOffset + sizeof(double));
+    }
+  }
+  return queue;
 }
 
 Custody::Holders Custody::live_holders(const Watched& watched) const {
@@ -74,7 +99,7 @@ Custody::Holders Custody::holders(const Watched& watched, Micros until) const {
 void Custody::add_members(const Watched& watched, Micros until, Holders* holders) const {
   for (const Server::Ranked& end : world_.server(watched.host).ranked(watched.ends_key)) {
     const std::optional<std::string_view> bytes =
-        world_.server(watched.host).field(watched.waiters_key, "=" + end.member);
+        world_.server(watched.host).field(watched.members_key, end.member);
     Unpacker fields(bytes.value_or(std::string_view()));
     Holder holder;
     holder.process = process_of(end.member);
@@ -146,14 +171,17 @@ void Custody::before_script() {
   for (Watched& watched : watched_) {
     watched.before = live_holders(watched);
     watched.there = holders(watched, 0);
-    watched.queue = world_.server(watched.host).ranked(watched.queue_key);
+    watched.queue = queue_of(watched);
   }
 }
 
 void Custody::after_script(int process, Server::Args argv) {
   for (Watched& watched : watched_) {
     check_texts(watched);
+    check_queue(watched);
+    check_newcomers(watched);
     const Holders after = live_holders(watched);
+    check_served(watched, after);
     check_ranges(watched, after);
     for (const auto& [who, holder] : after) {
       watched.fences.emplace(holder.process, holder.fence, holder.last_fence, holder.epoch);
@@ -209,40 +237,90 @@ void Custody::check_order(const Watched& watched, const std::string& who) {
   if (faults_.data_loss) {
     return;
   }
-  const std::vector<Server::Ranked> queue = world_.server(watched.host).ranked(watched.queue_key);
-  for (const Server::Ranked& was : watched.queue) {
-    if (was.member == who) {
+  const Queue queue = queue_of(watched);
+  for (const auto& [place, entry] : watched.queue) {
+    const std::string waiter = who_of(entry);
+    if (waiter == who) {
       return;
     }
-    const bool still = std::any_of(queue.begin(), queue.end(), [&was](const Server::Ranked& is) {
-      return is.member == was.member && is.score == was.score;
-    });
-    if (still) {
+    const auto still = queue.find(place);
+    if (still != queue.end() && who_of(still->second) == waiter) {
       world_.violation("P4: process " + std::to_string(process_of(who)) + " got '" + watched.name +
-                       "' before process " + std::to_string(process_of(was.member)));
+                       "' before process " + std::to_string(process_of(waiter)));
       return;
     }
   }
 }
 
-// No text of a waiter without its place, nor of a member without its end: nobody would remove it.
-// Somebody may delete those.
+// No text of a member without its end: nobody would remove it. Somebody may delete those.
 void Custody::check_texts(const Watched& watched) {
   if (faults_.data_loss) {
     return;
   }
   std::set<std::string> listed;
-  for (const Server::Ranked& waiter : world_.server(watched.host).ranked(watched.queue_key)) {
-    listed.insert(waiter.member);
-  }
   for (const Server::Ranked& member : world_.server(watched.host).ranked(watched.ends_key)) {
-    listed.insert("=" + member.member);
+    listed.insert(member.member);
   }
-  for (const std::string& who : world_.server(watched.host).fields(watched.waiters_key)) {
+  // What has expired lives again when the clock steps back, unless somebody has looked meanwhile.
+  if (faults_.clock_back && listed.empty()) {
+    return;
+  }
+  for (const std::string& who : world_.server(watched.host).fields(watched.members_key)) {
     if (!listed.contains(who)) {
-      world_.violation("the text of process " +
-                       std::to_string(process_of(who.substr(who.starts_with("=") ? 1 : 0))) +
+      world_.violation("the text of process " + std::to_string(process_of(who)) +
                        " stays behind at '" + watched.name + "'");
+    }
+  }
+}
+
+// The queue is of one piece: its bounds hold all places, the first of them somebody's; each place
+// has an entry whose waiter has that place; and the hash ends with the last.
+void Custody::check_queue(const Watched& watched) {
+  Server& server = world_.server(watched.host);
+  const std::vector<std::string> fields = server.fields(watched.queue_key);
+  if (fields.empty()) {
+    return;
+  }
+  Unpacker bounds(server.field(watched.queue_key, "").value_or(""));
+  const std::int64_t head = bounds.number();
+  const std::int64_t tail = bounds.number();
+  const Queue queue = queue_of(watched);
+  const bool bounded = bounds.number() > 0 && bounds.complete() && !queue.empty() &&
+                       queue.begin()->first == head && queue.rbegin()->first < tail;
+  bool paired = fields.size() == 1 + 2 * queue.size();
+  for (const auto& [place, entry] : queue) {
+    paired =
+        paired && server.field(watched.queue_key, who_of(entry)) == Packer().number(place).take();
+  }
+  if (!bounded || !paired) {
+    world_.violation("the queue of '" + watched.name + "' is broken, of " +
+                     std::to_string(queue.size()) + " waiters");
+  }
+}
+
+// First come, first served: who has never waited joins behind all who wait.
+void Custody::check_newcomers(Watched& watched) {
+  const Queue queue = queue_of(watched);
+  for (const auto& [place, entry] : queue) {
+    const bool is_new = watched.queued.insert(claim_of(entry)).second;
+    const auto last = queue.rbegin();
+    if (is_new && !faults_.data_loss && !faults_.failovers && last->first != place) {
+      world_.violation("P4: process " + std::to_string(process_of(entry)) + " waits for '" +
+                       watched.name + "' before process " +
+                       std::to_string(process_of(last->second)) + ", who came first");
+    }
+  }
+}
+
+// Who has what it waited for waits no more: only a newer claim of its client may.
+void Custody::check_served(const Watched& watched, const Holders& holders) {
+  for (const auto& [place, entry] : queue_of(watched)) {
+    const auto holder = holders.find(who_of(entry));
+    Unpacker claim(entry);
+    claim.bytes(kClientSize);
+    if (holder != holders.end() && claim.number() <= holder->second.epoch) {
+      world_.violation("P4: process " + std::to_string(process_of(entry)) + " waits for '" +
+                       watched.name + "', which it has");
     }
   }
 }

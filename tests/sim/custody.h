@@ -61,21 +61,25 @@ class Custody {
 
   using Holders = std::map<std::string, Holder>;  // by client, or of a semaphore by claim
 
+  using Queue = std::map<std::int64_t, std::string>;  // claims that wait, by place
+
   struct Watched {
     std::string name;
     std::size_t host;
     std::string record_key;
     std::string queue_key;
-    std::string waiters_key;
+    std::string members_key;
     std::string ends_key;
     std::string fence_key;
     Holders before;
     Holders there;  // also what had lapsed
-    std::vector<Server::Ranked> queue;
+    Queue queue;
+    std::set<std::string> queued;  // claims that have ever waited
     // A process's, from and to, for which epoch.
     std::set<std::tuple<int, std::int64_t, std::int64_t, std::int64_t>> fences;
   };
 
+  Queue queue_of(const Watched& watched) const;
   Holders live_holders(const Watched& watched) const;
   // Those that are kept until then at least.
   Holders holders(const Watched& watched, Micros until) const;
@@ -84,6 +88,9 @@ class Custody {
   void check_owner(const Watched& watched, const Holders& after, int process);
   void check_order(const Watched& watched, const std::string& who);
   void check_texts(const Watched& watched);
+  void check_queue(const Watched& watched);
+  void check_newcomers(Watched& watched);
+  void check_served(const Watched& watched, const Holders& holders);
   void check_ranges(const Watched& watched, const Holders& holders);
   void check_forgotten(const Watched& watched, const Holder& holder);
 

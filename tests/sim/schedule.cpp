@@ -958,8 +958,8 @@ class Schedule {
     const std::string record = key_of("belay:", 'r', names_.front());
     world_.lose_data(world_.host_of(record));
     delete_key(kind == 0   ? fence_key_of("belay:", slot_of(record))
-               : kind == 1 ? key_of("belay:", 'q', names_.front())
-               : kind == 2 ? key_of("belay:", 'w', names_.front())
+               : kind == 1 ? key_of("belay:", 'w', names_.front())
+               : kind == 2 ? key_of("belay:", 'm', names_.front())
                            : record);
   }
 

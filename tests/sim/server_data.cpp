@@ -219,6 +219,23 @@ void hget(Call& call) {
   }
 }
 
+void hmget(Call& call) {
+  bool ok = false;
+  const auto* const hash = find_typed<Hash>(call, call.argv[1], ok);
+  if (!ok) {
+    return;
+  }
+  call.reply.array(call.argv.size() - 2);
+  for (const std::string_view field : call.argv.subspan(2)) {
+    const auto found = hash != nullptr ? hash->find(field) : Hash::const_iterator();
+    if (hash == nullptr || found == hash->end()) {
+      call.reply.null();
+    } else {
+      call.reply.bulk(found->second);
+    }
+  }
+}
+
 void hset(Call& call) {
   if (call.argv.size() % 2 != 0) {
     call.reply.error("ERR wrong number of arguments for 'hset' command");
@@ -381,6 +398,7 @@ constexpr Command kCommands[] = {
     {"pttl", 2, 0, 1, 1, pttl},
     {"type", 2, 0, 1, 1, type},
     {"hget", 3, 0, 1, 1, hget},
+    {"hmget", -3, 0, 1, 1, hmget},
     {"hset", -4, kWrite | kDenyOom, 1, 1, hset},
     {"hdel", -3, kWrite, 1, 1, hdel},
     {"hlen", 2, 0, 1, 1, hlen},

@@ -107,10 +107,10 @@ TEST_F(OperationsAlone, EndWithAnErrorThatStays) {
 TEST_F(OperationsAlone, AboutAHoldAreAskedInFullWhereItsRecordDoesNotSuffice) {
   Hold& hold = hold_of(5 * kSecond);
   operations_.ask_about(1, hold, PendingKind::kExtend, 20 * kSecond, now_);
-  EXPECT_EQ(sent("belay:q:").size(), 0U);
+  EXPECT_EQ(sent("belay:w:").size(), 0U);
   answer(bulk(Packer().time(server_time()).u8(5).number(0).u8(0).take()));
   EXPECT_TRUE(events_.events.empty());
-  EXPECT_EQ(sent("belay:q:").size(), 1U);
+  EXPECT_EQ(sent("belay:w:").size(), 1U);
   EXPECT_EQ(ledger_.pending(1)->unanswered, 1);
 }
 

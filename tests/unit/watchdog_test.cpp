@@ -104,7 +104,7 @@ TEST_F(Renewals, NameTheRecordAloneWhereNobodyElseHasToDoWithIt) {
   const auto is_in_full = [this](Claim& claim) {
     sent();
     renew(claim);
-    return sent("{" + claim.resource.name + "}").at(0).find("belay:q:") != std::string::npos;
+    return sent("{" + claim.resource.name + "}").at(0).find("belay:w:") != std::string::npos;
   };
   EXPECT_FALSE(is_in_full(held("plain")));
   held("waited-for").held.others_wait = true;
@@ -124,10 +124,10 @@ TEST_F(Renewals, ThatDoNotSufficeAreAskedForInFullUntilTheyAreAnswered) {
   EXPECT_EQ(claim.held.renew_at, now_);
   sent();
   renew(claim);
-  EXPECT_EQ(sent("belay:q:").size(), 1U);
+  EXPECT_EQ(sent("belay:w:").size(), 1U);
   EXPECT_EQ(answer_renewal(1).kind, Verdict::Kind::kOurs);
   renew(claim);
-  EXPECT_EQ(sent("belay:q:").size(), 0U);
+  EXPECT_EQ(sent("belay:w:").size(), 0U);
 }
 
 // One that somebody waits for must not make the others cost more.
