@@ -204,7 +204,8 @@ local function leave(name)
       leave_handoff_to(KEYS[at], name.claim)
       looks_after = true
     end
-    hand.lease = looks_after and not name.parting and math.max(0, kept_until(record) - ts) or 0
+    -- Any waiter polls by then: a clock that stepped back puts nothing off for longer.
+    hand.lease = looks_after and not name.parting and math.max(0, math.min(kept_until(record) - ts, @SILENT@)) or 0
     if looks_after and name.parting then
       leave_handoff_to(KEYS[at], anybodys)
     end

@@ -1,4 +1,5 @@
 // Leave, on every server. One thread.
+#include "base/packing.h"
 #include "script/lock_fixture.h"
 
 namespace belay::test {
@@ -381,6 +382,28 @@ TEST_P(Leave, LeavesPermitsToTheNextThatAsksWhenItsClientEnds) {
     EXPECT_GT(next.handed, 0);
     EXPECT_LE(next.handed, kGrant);
     EXPECT_EQ(acquire_with({.client = "E", .kind = kSemaphore, .limit = 1}).handed, 0);
+  }
+}
+
+// Its client would take a longer time for no reply of Belay's.
+TEST_P(Leave, LooksAgainInTimeThoughTheClockSteppedBack) {
+  constexpr std::int64_t kAnyWaiterAsks = 45 * kSecond;
+  listen({"B"});
+  for (const bool by_a_try : {false, true}) {
+    command({"DEL", record_key(), queue_key()});
+    acquire("A");
+    acquire("B");
+    if (by_a_try) {
+      lapse();
+      try_acquire("D");
+    } else {
+      leave("A");
+    }
+    ASSERT_EQ(record()->client, "B");
+    const std::int64_t ahead = now() + 3600 * kSecond;
+    command({"SETRANGE", record_key(), "57", Packer().number(ahead).take()});
+    leave("A");
+    EXPECT_EQ(handed_, kAnyWaiterAsks);
   }
 }
 
