@@ -362,8 +362,8 @@ MUTATIONS = [
              "now - held.heard_at <= kJoinWindow;",
              "(now - held.heard_at <= kJoinWindow || OFF(\"owners-join-for-a-moment\"));", 0),
     Mutation("waiters-ask-anew-when-the-data-are-wiped", "lib/engine/engine.cpp",
-             "void Engine::on_node_flushed(Node& node, Micros now) {\n  advance(now);\n  want_checks(node);\n",
-             "void Engine::on_node_flushed(Node& node, Micros now) {\n  advance(now);\n  want_checks(node);\n"
+             "void Engine::on_node_flushed(Node& node, Micros now) {\n  want_checks(node);\n",
+             "void Engine::on_node_flushed(Node& node, Micros now) {\n  want_checks(node);\n"
              "  std::erase_if(ledger_.checks_due, [](Claim* claim) {\n"
              "    const bool asks = claim->state == ClaimState::kAsking && OFF(\"waiters-ask-anew-when-the-data-are-wiped\");\n"
              "    claim->check_due = claim->check_due && !asks;\n    return asks;\n  });\n", 0),
