@@ -213,8 +213,8 @@ static void test_cancel_of_what_is_no_tag(Server* server) {
   for (int i = 0; i < 2; ++i) {
     CHECK_STATUS(BELAY_OK, belay_request_add_name(several, names[i], -1));
   }
+  EVENTUALLY(waiters_of(holder, "a") == 1);  // who comes first has it first
   CHECK_STATUS(BELAY_OK, belay_submit_acquire(client, 1, several, 0, -1));
-  EVENTUALLY(waiters_of(holder, "a") == 1);
   for (int64_t i = 1; i <= 1000; ++i) {
     CHECK_STATUS(BELAY_UNKNOWN_TAG, belay_cancel(client, -i));
     CHECK_STATUS(BELAY_UNKNOWN_TAG, belay_cancel(client, kLargestTag + i));
