@@ -97,8 +97,8 @@ type Member struct {
 	Since        time.Duration // for how long it has held or waited
 	Lease        time.Duration // what is left of a holder's lease
 	Fence        int64         // a holder's fence; its client may have a later one by now
-	Holds        int64         // the holder's holds in its client, as of its last renewal
-	LocalWaiters int64         // the waiters in the holder's client, as of its last renewal
+	Holds        int64         // of a holder: its client's holds, as of its last renewal or 10 s before
+	LocalWaiters int64         // of a holder: the waiters in its client, as of the same
 	Permits      int64         // of a semaphore
 	Shared       bool          // a reader of a lock
 }

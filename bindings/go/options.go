@@ -177,7 +177,7 @@ func MaxHold(limit time.Duration) LockOption {
 }
 
 // LockDelay sets for how long nobody gets the name after a hold of it was lost; default 0. It gives the loser's last writes time to
-// arrive. A release or a break frees the name at once.
+// arrive. Others who may share a lock with the loser get in beside it all the same. A release or a break frees the name at once.
 func LockDelay(delay time.Duration) LockOption {
 	return setting(native.BelayRequestSetLockDelayMs, milliseconds(delay))
 }

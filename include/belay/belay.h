@@ -343,7 +343,8 @@ BELAY_API int32_t belay_request_set_permits(belay_request* request, int64_t perm
 BELAY_API int32_t belay_request_set_generation(belay_request* request, int64_t generation);
 /* Set for how long nobody gets the name after a hold of this request was lost, 0..60000; default 0. It gives
  * the loser's last writes time to arrive. It counts from the end of the lease on the server, or from when the
- * loser tells the server of the loss, whichever is earlier. Meanwhile inspect shows a lock without members. A
+ * loser tells the server of the loss, whichever is earlier. Meanwhile inspect shows a lock without members, or
+ * a member without a lease. Others who may share a lock with the loser get in beside it all the same. A
  * release or a break frees the name at once. If an owner holds the name several times, its first hold's delay
  * counts. The server keeps the delay: FLUSHALL removes it. */
 BELAY_API int32_t belay_request_set_lock_delay_ms(belay_request* request, int64_t delay_ms);
@@ -713,8 +714,8 @@ enum belay_member {
   BELAY_MEMBER_SINCE_MS = 7,       /* int: for how long it has held or waited */
   BELAY_MEMBER_LEASE_MS = 8,       /* int: what is left of a holder's lease */
   BELAY_MEMBER_FENCE = 9,          /* int: a holder's fence; its client may have a later one by now */
-  BELAY_MEMBER_HOLDS = 10,         /* int: the holder's holds in its client, as of its last renewal */
-  BELAY_MEMBER_LOCAL_WAITERS = 11, /* int: the waiters in the holder's client, as of its last renewal */
+  BELAY_MEMBER_HOLDS = 10,         /* int: its client's holds, as of its last renewal or 10 s before */
+  BELAY_MEMBER_LOCAL_WAITERS = 11, /* int: the waiters in its client, as of the same */
   BELAY_MEMBER_PERMITS = 12,       /* int: of a semaphore */
   BELAY_MEMBER_SHARED = 13,        /* int: 1 for a reader of a lock */
   BELAY_MEMBER_VALUE = 14          /* int: of METRICS, whose names are BELAY_MEMBER_NAME */

@@ -83,23 +83,28 @@ bool is_read(std::string_view record) {
   Unpacker fields(record);
   fields.bytes(3);  // version, type, somebody waits
   const bool joint = fields.bytes(kClaimSize) == std::string(kClaimSize, '\0');
-  fields.bytes(90);  // fence and on, how many members, limit
+  fields.bytes(contract::kHeaderSize - contract::kFenceOffset + contract::kJointSize);
   return fields.complete() && joint && fields.rest() == kReaders;
 }
 
-Member read_member(Reply who, Reply entry, ServerTime server_time) {
+// `end`: of its lease, with its lock-delay. Who is lost has the seat since never.
+Member read_member(Reply end, Reply seat, ServerTime server_time) {
   Member member;
   member.role = BELAY_ROLE_HOLDER;
-  member.client = one_line(std::string(who.text().substr(0, kClientSize)));
-  Unpacker fields(entry.text());
+  Unpacker fields(seat.text());
+  member.client = one_line(std::string(fields.bytes(kClientSize)));
   fields.number();  // epoch
   member.fence = fields.number();
-  member.since_ms = to_ms(server_time - fields.time());
-  member.lease_ms = to_ms(std::max<Micros>(0, fields.time() - server_time));
-  fields.number();  // lock-delay
+  const ServerTime since = fields.time();
+  const Micros delay = fields.number();
   member.permits = fields.number();
   member.holds = fields.u16();
   member.local_waiters = fields.u16();
+  Micros until = 0;
+  std::from_chars(end.text().data(), end.text().data() + end.text().size(), until);
+  const Micros left = ServerTime{std::clamp<Micros>(until, 0, kMaxId)} - server_time - delay;
+  member.since_ms = since.any() ? to_ms(server_time - since) : 0;
+  member.lease_ms = since.any() ? to_ms(std::max<Micros>(0, left)) : 0;
   if (fields.complete()) {
     read_info(fields.rest(), &member);
   }
@@ -208,9 +213,9 @@ std::optional<Inspection> NativeDialect::read_inspect(Reply reply) const {
   const auto waiting = static_cast<std::size_t>(*count_of(reply.at(4)));
   const std::size_t members_at = 5 + 2 * std::min(waiting, reply.size());
   inspection->total += *count_of(reply.at(2)) + *count_of(reply.at(3));
-  for (std::size_t i = members_at; i + 2 < reply.size(); i += 3) {
+  for (std::size_t i = members_at; i + 1 < reply.size(); i += 2) {
     inspection->members.push_back(
-        read_member(reply.at(i), reply.at(i + 2), inspection->server_time));
+        read_member(reply.at(i), reply.at(i + 1), inspection->server_time));
     inspection->members.back().shared = is_read(reply.at(1).text());
   }
   read_use(reply.at(1).text(), &*inspection);
@@ -231,9 +236,9 @@ std::optional<Inspection> NativeDialect::read_force(Reply reply) const {
   }
   inspection->again = reply.at(2).integer() != 0;
   inspection->serve_only = reply.at(2).integer() == 1;
-  for (std::size_t i = 3; i + 2 < reply.size(); i += 3) {
+  for (std::size_t i = 3; i + 1 < reply.size(); i += 2) {
     inspection->members.push_back(
-        read_member(reply.at(i), reply.at(i + 2), inspection->server_time));
+        read_member(reply.at(i), reply.at(i + 1), inspection->server_time));
     inspection->members.back().shared = is_read(reply.at(1).text());
     ++inspection->total;
   }

@@ -16,7 +16,6 @@ namespace {
 
 constexpr char kQueue = 'w';
 constexpr char kMembers = 'm';
-constexpr char kEnds = 'e';
 
 std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& args) {
   const std::string inbox = me.inbox_prefix();
@@ -59,6 +58,14 @@ std::string packed_leave(const Identity& me, const LeaveArgs& args) {
   return packed.take();
 }
 
+std::string packed_seat(const Identity& me, std::int64_t epoch, std::int64_t fence,
+                        const Seat& seat) {
+  Packer packed;
+  packed.bytes(me.client).number(epoch).number(fence).time(seat.since).number(seat.lock_delay);
+  packed.number(seat.permits).u16(seat.holds).u16(seat.local_waiters);
+  return packed.take();
+}
+
 std::optional<LeaveAnswer> read_left(Unpacker& fields) {
   LeaveAnswer answer;
   const std::uint8_t code = fields.u8();
@@ -79,11 +86,11 @@ Resource resource_of(std::string_view prefix, std::string_view name) {
   Resource resource;
   resource.name = name;
   std::vector<std::string>& keys = resource.keys;
-  keys.reserve(5);
+  keys.reserve(4);
   keys.push_back(key_of(prefix, kRecord, name));
   resource.slot = slot_of(keys.front());
   keys.push_back(fence_key_of(prefix, resource.slot));
-  for (const char kind : {kQueue, kMembers, kEnds}) {  // which differ in the letter alone
+  for (const char kind : {kQueue, kMembers}) {  // which differ in the letter alone
     keys.push_back(keys.front());
     keys.back()[prefix.size()] = kind;
   }
@@ -108,7 +115,13 @@ Command HeldPrimitive::acquire(const Resource& resource, const AcquireArgs& args
 }
 
 Command HeldPrimitive::leave(const Resource& resource, const LeaveArgs& args) const {
-  if (args.uncontended && kind_ == Kind::kLock) {
+  if (args.uncontended && args.joint) {
+    return {0,
+            &scripts::kReleaseMembers,
+            {resource.keys[kRecordKey], resource.keys[kMembersKey]},
+            {packed_seat(me_, args.epoch, args.fence, args.seat), me_.info}};
+  }
+  if (args.uncontended) {
     return {0,
             &scripts::kRelease,
             {resource.keys[kRecordKey]},

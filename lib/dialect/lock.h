@@ -29,11 +29,16 @@ inline constexpr char kIdentityGroup = 'i';  // then the identity
 std::string packed_leave(const Identity& me, const LeaveArgs& args);
 std::optional<LeaveAnswer> read_left(Unpacker& fields);
 
+// A member's seat, without the info text.
+std::string packed_seat(const Identity& me, std::int64_t epoch, std::int64_t fence,
+                        const Seat& seat);
+
 // Where a name of any kind lives, and which of its keys is which.
 inline constexpr char kRecord = 'r';
 inline constexpr std::size_t kRecordKey = 0;
 inline constexpr std::size_t kFenceKey = 1;
 inline constexpr std::size_t kQueueKey = 2;
+inline constexpr std::size_t kMembersKey = 3;
 Resource resource_of(std::string_view prefix, std::string_view name);
 
 // As a command has them, which does not own its keys.

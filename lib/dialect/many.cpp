@@ -11,8 +11,8 @@ namespace {
 
 Command take(const Identity& me, const std::vector<ManyPart>& parts) {
   Command command{0, &scripts::kTake, {}, {me.info}};
-  command.keys.reserve(parts.size() * 3);
-  for (const std::size_t key : {kRecordKey, kQueueKey, kFenceKey}) {
+  command.keys.reserve(parts.size() * 4);
+  for (const std::size_t key : {kRecordKey, kQueueKey, kMembersKey, kFenceKey}) {
     for (const ManyPart& part : parts) {
       command.keys.push_back(part.resource->keys[key]);
     }
@@ -95,8 +95,9 @@ Command NativeDialect::acquire_all(const std::vector<ManyPart>& parts) const {
 }
 
 Command NativeDialect::leave_all(const std::vector<ManyLeft>& parts) const {
-  const bool uncontended = std::all_of(parts.begin(), parts.end(),
-                                       [](const ManyLeft& part) { return part.args.uncontended; });
+  const bool uncontended = std::all_of(parts.begin(), parts.end(), [](const ManyLeft& part) {
+    return part.args.uncontended && !part.args.joint;
+  });
   return uncontended ? release(me, parts) : leave_any(me, parts);
 }
 

@@ -48,9 +48,22 @@ Command keep(const Identity& me, const std::vector<ManyRenewed>& parts, ServerTi
   for (const auto& [resource, args] : parts) {
     packed.bytes(me.client).number(args.epoch).number(args.fence).number(args.lease);
     packed.u16(args.holds).u16(args.local_waiters);
-    command.keys.push_back(resource->keys.front());
+    command.keys.push_back(resource->keys[kRecordKey]);
   }
   command.args.push_back(packed.take());
+  return command;
+}
+
+Command keep_members(const Identity& me, const std::vector<ManyRenewed>& parts,
+                     ServerTime not_after) {
+  Command command{0, &scripts::kKeepMembers, {}, {}};
+  std::string packed = Packer().time(not_after).take();
+  for (const auto& [resource, args] : parts) {
+    packed += packed_seat(me, args.epoch, args.fence, args.seat);
+    packed += Packer().number(args.lease).u8(static_cast<std::uint8_t>(args.kind)).take();
+    command.keys.push_back(resource->keys[kMembersKey]);
+  }
+  command.args = {std::move(packed), me.info};
   return command;
 }
 
@@ -69,9 +82,14 @@ const Primitive& NativeDialect::of(Kind kind) const {
 
 Command NativeDialect::renew_all(const std::vector<ManyRenewed>& parts, std::int64_t highest_fence,
                                  ServerTime not_after) const {
-  const bool uncontended = std::all_of(
-      parts.begin(), parts.end(), [](const ManyRenewed& part) { return part.args.uncontended; });
-  return uncontended ? keep(me, parts, not_after) : renew_any(me, parts, highest_fence, not_after);
+  const bool joint = parts.front().args.joint;
+  const bool plain = std::all_of(parts.begin(), parts.end(), [joint](const ManyRenewed& part) {
+    return part.args.plain && part.args.joint == joint;
+  });
+  if (plain && joint) {
+    return keep_members(me, parts, not_after);
+  }
+  return plain ? keep(me, parts, not_after) : renew_any(me, parts, highest_fence, not_after);
 }
 
 std::optional<RenewAnswers> NativeDialect::read_renew(Reply reply) const {

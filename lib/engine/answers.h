@@ -72,14 +72,27 @@ struct AcquireAnswer {
   std::int64_t count = 0;
 };
 
+// What a member's seat says of it, as the server was told last: by these bytes it is renewed and
+// left for less.
+struct Seat {
+  ServerTime since;  // none: not known
+  Micros lock_delay = 0;
+  std::int64_t permits = 0;
+  std::size_t holds = 1;
+  std::size_t local_waiters = 0;
+};
+
 struct LeaveArgs {
   std::int64_t epoch = 0;
   std::int64_t highest_fence = 0;
   bool lost = false;         // somebody was told that it is lost
-  bool uncontended = false;  // as far as is known, held alone with nobody waiting: less will do
+  bool uncontended = false;  // as far as is known, nobody waits: less will do
   bool parting = false;  // the client ends: others look after what it hands on, and has handed on
-  std::int64_t given =
-      0;  // the latest fence of the grant's range that a hold has; 0: not to count on
+  // The latest fence of the grant's range that a hold has; 0: not to count on.
+  std::int64_t given = 0;
+  bool joint = false;  // held together with others
+  std::int64_t fence = 0;
+  Seat seat = {};
 };
 
 enum class LeaveCode : std::uint8_t {
@@ -105,7 +118,9 @@ struct RenewArgs {
   std::size_t local_waiters = 0;
   std::string group;                // to share it with from now on; empty: as it is
   std::int64_t fence_of_group = 0;  // under which
-  bool uncontended = false;  // as far as is known, held alone with nobody waiting: less will do
+  bool joint = false;               // held together with others
+  bool plain = false;               // as far as is known, less will do
+  Seat seat;
 };
 
 enum class RenewCode : std::uint8_t {

@@ -14,6 +14,12 @@ constexpr Micros kWatchAfter = kSecond;
 constexpr std::int64_t kFirstReserve = contract::kRange;
 constexpr int kMaxHandoffs = 16;
 constexpr Micros kMaxHandoffTime = 10 * kMillisecond;
+// How long what several hold stands without a renewal in full, less what clocks may differ by.
+constexpr Micros kStands = contract::kStandsUs / 2 / 10 * 9;
+// How often other numbers of holds and waiters are told, which only people read.
+constexpr Micros kTellAfter = 10 * kSecond;
+// How often the server may have something else than what it was told.
+constexpr int kMostMisses = 2;
 // How long after the server's word that nobody else waits owners may join those who share a claim.
 constexpr Micros kJoinWindow = 100 * kMillisecond;
 
@@ -57,6 +63,8 @@ void Claim::take(const Grant& grant, Micros now) {
   held.renew_at = kNever;
   held.renew_out = false;
   held.renew_in_full = false;
+  held.misses = 0;
+  sits({grant.since, want.lock_delay, grant.permits}, grant.lease, now);
   held.look_at = watchable() ? now + kWatchAfter : kNever;
   held.others_wait = grant.others_wait;
   held.in_question = false;
@@ -86,7 +94,10 @@ Leaving Claim::end(Micros now) {
   left.given = was_held && !was_cut ? std::max(held.fence, held.next_fence - 1) : 0;
   left.lost = now < held.delay_until;
   left.in_vain = !was_held;
-  left.uncontended = was_held && held.confirmed && !held.others_wait && !shared() &&
+  left.joint = joint();
+  left.fence = held.fence;
+  left.seat = held.seat;
+  left.uncontended = was_held && held.confirmed && held.misses == 0 && !held.others_wait &&
                      !asking.suspect_until.any() && !left.lost;
   state = ClaimState::kIdle;
   held.awaits_reply = false;
@@ -182,12 +193,29 @@ bool Claim::runs_short_of_fences() const {
 
 // A record that several share is written whenever one of them comes or goes: it is not watched.
 bool Claim::watchable() const {
-  return node->can_watch() && !shared() && !primitive->claims_apart();
+  return node->can_watch() && !joint();
 }
 
-bool Claim::is_uncontended() const {
-  return primitive->kind() == Kind::kLock && !shared() && held.share_with.empty() &&
-         held.confirmed && !held.others_wait && !held.renew_in_full && !runs_short_of_fences();
+// What several hold is looked at in full where its record may be gone, of which the members know
+// nothing; where somebody wants to know who waits; where it would stand no longer; and now and then
+// where other numbers are to be told.
+bool Claim::is_plain(Micros lease, Micros now) const {
+  if (held.renew_in_full || !held.share_with.empty()) {
+    return false;
+  }
+  if (joint()) {
+    const bool told = held.seat.holds == holds.size() && held.seat.local_waiters == waiting.size();
+    return held.seat.since.any() && held.misses < kMostMisses && !held.in_question &&
+           waiting.empty() && now + lease + held.seat.lock_delay <= held.stands_until &&
+           (told || now < held.told_at + kTellAfter);
+  }
+  return held.confirmed && !held.others_wait && !runs_short_of_fences();
+}
+
+void Claim::sits(const Seat& seat, Micros lease, Micros now) {
+  held.seat = seat;
+  held.told_at = now;
+  held.stands_until = now + lease + seat.lock_delay + kStands;
 }
 
 void Claim::others_are_waiting(Micros now) {

@@ -65,6 +65,9 @@ struct Claim {
   // Whether owners may have it beside each other, as others' clients may.
   [[nodiscard]] bool shared() const { return want.shared(); }
 
+  // Whether the server counts it among several that hold the name together.
+  [[nodiscard]] bool joint() const { return shared() || primitive->claims_apart(); }
+
   // The hold that lets `owner` re-enter the claim, or none.
   [[nodiscard]] const Hold* own_hold(std::int64_t owner) const;
   [[nodiscard]] bool would_deadlock(const Want& wanted) const;
@@ -84,8 +87,11 @@ struct Claim {
   [[nodiscard]] bool waits_for_others() const;
   [[nodiscard]] bool runs_short_of_fences() const;
   [[nodiscard]] bool watchable() const;
-  // Whether it is held alone, and as far as is known, nobody waits for it or looks after it.
-  [[nodiscard]] bool is_uncontended() const;
+  // Whether a renewal by one key will do, as far as is known. Of what is held alone: nobody waits
+  // for it or looks after it.
+  [[nodiscard]] bool is_plain(Micros lease, Micros now) const;
+  // The server has been told that in full, for a lease.
+  void sits(const Seat& seat, Micros lease, Micros now);
   void others_are_waiting(Micros now);
   [[nodiscard]] std::vector<Pending*> concerned(std::int64_t answered) const;
 

@@ -244,11 +244,11 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
   }
   if (answer.code == AcquireCode::kGranted) {
     // Rule 8: the lease counts from when it was asked for.
-    on_grant(
-        claim,
-        {asked.epoch, answer.fence, answer.last_fence, answer.permits,
-         sent + asked.lease - lease_margin(asked.lease), asked.lease, true, answer.others_wait},
-        now);
+    on_grant(claim,
+             {asked.epoch, answer.fence, answer.last_fence, answer.permits,
+              sent + asked.lease - lease_margin(asked.lease), asked.lease, true, answer.others_wait,
+              answer.server_time},
+             now);
     return;
   }
   if (!current || claim.state != ClaimState::kAsking) {
@@ -410,6 +410,7 @@ void Course::confirm_for_those_who_wait(Claim& claim) {
 
 void Course::on_grant_of_held(Claim& claim, const Grant& grant, Micros now) {
   if (claim.held.fence == grant.fence && grant.confirmed) {
+    claim.sits({grant.since, claim.want.lock_delay, grant.permits}, grant.lease, now);
     on_vouched(claim, grant.deadline, grant.lease, now);
   } else if (grant.confirmed) {
     lose(claim, BELAY_REASON_GONE, "the server granted it anew", now);
@@ -752,7 +753,9 @@ void Course::send_leave(Claim& claim, Leaving& leaving, Micros now) {
 LeaveArgs Course::args_of(const Claim& claim, const Leaving& leaving) const {
   return {leaving.epoch,   ledger_.highest_fence_of(claim.resource.slot),
           leaving.lost,    leaving.uncontended,
-          leaving.parting, leaving.given};
+          leaving.parting, leaving.given,
+          leaving.joint,   leaving.fence,
+          leaving.seat};
 }
 
 void Course::on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
@@ -907,7 +910,7 @@ void Course::on_message(Claim& claim, const Node& node, const Message& message, 
         sound ? node.clock().not_before(message.server_time + lease, now) - lease_margin(lease) : 0;
     on_grant(claim,
              {message.epoch, message.fence, message.last_fence, claim.want.permits, deadline, lease,
-              false, message.others_wait},
+              false, message.others_wait, message.server_time},
              now);
     if (claim.state == ClaimState::kAsking) {
       claim.asking.doubted_at = std::max(asking.doubted_at, message.server_time);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/contract.h"
+#include "engine/answers.h"
 #include "engine/pending_ref.h"
 
 namespace belay {
@@ -59,6 +60,7 @@ struct Grant {
   Micros lease;
   bool confirmed;
   bool others_wait;
+  ServerTime since = {};
 };
 
 // What an epoch holds.
@@ -87,6 +89,12 @@ struct Held {
   bool renew_alone = false;
   // Somebody else has to do with it, as the server says: by the verb for that.
   bool renew_in_full = false;
+  // Of one of several: what the server was told of it in full and when, how often that was not what
+  // it has, and until when the name stands by that.
+  Seat seat;
+  Micros told_at = 0;
+  int misses = 0;
+  Micros stands_until = 0;
   // When the latest renewal was sent, and when what it asked for has lapsed, however late it comes.
   Micros renewed_at = 0;
   Micros renewed_until = 0;
@@ -155,6 +163,10 @@ struct Leaving {
   bool goes_first = false;
   // As far as is known, nobody else has to do with it.
   bool uncontended = false;
+  // Of one of several, for that.
+  bool joint = false;
+  std::int64_t fence = 0;
+  Seat seat;
   // Nobody had it: whoever asked for it has given up.
   bool in_vain = false;
   // Only a message has told of it: asked once.

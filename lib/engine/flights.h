@@ -32,6 +32,9 @@ struct ClaimRef {
 struct Renewed {
   ClaimRef ref;
   std::string group;  // to share it with from now on
+  // Of one of several: what its seat is told, where it is renewed in full.
+  bool plain = false;
+  Seat seat = {};
 };
 
 // A command that is out.

@@ -78,12 +78,12 @@ void Operations::query(std::int64_t tag, std::unique_ptr<Query> query, Micros no
   }
 }
 
-Command Operations::command_of(const Pending& pending, ServerTime not_after) const {
+Command Operations::command_of(const Pending& pending, ServerTime not_after, Micros now) const {
   if (pending.query != nullptr) {
     return pending.query->command(ledger_.highest_fence_of(pending.query->slot()), not_after);
   }
   Claim& claim = *ledger_.holds.at(pending.hold)->claim;
-  return dialect_.renew_all({{&claim.resource, Watchdog::args_to_send(claim, pending.lease)}},
+  return dialect_.renew_all({{&claim.resource, Watchdog::args_to_send(claim, pending.lease, now)}},
                             ledger_.highest_fence_of(claim.resource.slot), not_after);
 }
 
@@ -110,7 +110,8 @@ void Operations::send(Pending& pending, Micros now) {
   flight.pending = pending.ref();
   ++pending.unanswered;
   pending.may_arrive_until = std::max(pending.may_arrive_until, node.clock().passed_by(not_after));
-  pending.command = flights_.send(node, command_of(pending, not_after), std::move(flight), now);
+  pending.command =
+      flights_.send(node, command_of(pending, not_after, now), std::move(flight), now);
   if (pending.query == nullptr) {
     Claim& claim = *ledger_.holds.at(pending.hold)->claim;
     pending.shares = !claim.held.share_with.empty();
@@ -217,7 +218,7 @@ void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micro
     event.remaining = std::min({deadline, hold.ends_at, hold.max_end}) - now;
     outcomes_.complete(pending, std::move(event), now);
   }
-  const Renewed renewed{{&claim, claim.epoch, lease}, {}};
+  const Renewed renewed{{&claim, claim.epoch, lease}, {}, true, {}};
   course_.on_verdict(watchdog_.judge(renewed, answers->claims.front(), sent, now), now);
   course_.reconcile(claim, now);
 }

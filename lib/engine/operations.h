@@ -53,7 +53,7 @@ class Operations {
   void on_clock(const Node& node, Micros now);
 
  private:
-  [[nodiscard]] Command command_of(const Pending& pending, ServerTime not_after) const;
+  [[nodiscard]] Command command_of(const Pending& pending, ServerTime not_after, Micros now) const;
   void send_in_order(std::vector<Pending*> queries, Micros now);
   [[nodiscard]] bool may_come_late(const Pending& pending) const;
   void on_error(Pending& pending, std::string_view words, Micros now);

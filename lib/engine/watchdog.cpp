@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "route/server_error.h"
@@ -111,8 +112,8 @@ void Watchdog::question(Claim& claim, Micros now) {
 
 std::vector<Claim*> Watchdog::flush(Micros now) {
   std::vector<Claim*> touched;
-  // By group of slots, and whether less will do.
-  std::map<std::pair<std::uint16_t, bool>, std::vector<Claim*>> batches;
+  // By group of slots, whether several hold it, and whether less will do.
+  std::map<std::tuple<std::uint16_t, bool, bool>, std::vector<Claim*>> batches;
   for (std::size_t left = std::min(kMostRenewals, due_.size()); left > 0; --left) {
     Claim* const claim = due_.front();
     due_.pop_front();
@@ -126,7 +127,8 @@ std::vector<Claim*> Watchdog::flush(Micros now) {
       continue;
     }
     std::vector<Claim*>& batch =
-        batches[{ledger_.router.group_of(claim->resource.slot), claim->is_uncontended()}];
+        batches[{ledger_.router.group_of(claim->resource.slot), claim->joint(),
+                 claim->is_plain(wanted_lease(*claim, now), now)}];
     batch.push_back(claim);
     if (batch.size() == kBatch) {
       send(std::exchange(batch, {}), now);
@@ -154,7 +156,8 @@ void Watchdog::send(const std::vector<Claim*>& claims, Micros now) {
   for (Claim* claim : claims) {
     parts.push_back({&claim->resource, begin_renewal(*claim, not_after, now)});
     const RenewArgs& args = parts.back().args;
-    flight.renewed.push_back({{claim, claim->epoch, args.lease}, args.group});
+    flight.renewed.push_back(
+        {{claim, claim->epoch, args.lease}, args.group, args.plain, args.seat});
     ++ledger_.metrics.renewals;
   }
   flights_.send(node, dialect_.renew_all(parts, highest, not_after), std::move(flight), now);
@@ -189,26 +192,32 @@ void Watchdog::on_watch_reply(const Flight& flight, Reply reply) {
   }
 }
 
-RenewArgs Watchdog::args_to_send(Claim& claim, Micros lease) {
+RenewArgs Watchdog::args_to_send(Claim& claim, Micros lease, Micros now) {
   claim.held.shares_sent += claim.held.share_with.empty() ? 0 : 1;
   RenewArgs args;
   args.kind = claim.primitive->kind();
   args.epoch = claim.epoch;
   args.lease = lease;
   args.fence = claim.held.fence;
-  args.holds = claim.holds.size();
-  args.local_waiters = claim.waiting.size();
   args.group = claim.held.share_with;
   args.fence_of_group = claim.held.next_fence - 1;
-  args.uncontended = claim.is_uncontended();
+  args.joint = claim.joint();
+  args.plain = claim.is_plain(lease, now);
+  args.seat = claim.held.seat;
+  args.holds = args.joint ? args.seat.holds : claim.holds.size();
+  args.local_waiters = args.joint ? args.seat.local_waiters : claim.waiting.size();
   return args;
 }
 
 RenewArgs Watchdog::begin_renewal(Claim& claim, ServerTime not_after, Micros now) const {
-  RenewArgs args = args_to_send(claim, wanted_lease(claim, now));
+  RenewArgs args = args_to_send(claim, wanted_lease(claim, now), now);
   if (claim.runs_short_of_fences()) {
     claim.held.reserve = std::min(2 * claim.held.reserve, kMaxReserve);
     args.reserve = claim.held.reserve;
+  }
+  if ((args.joint && !args.plain) || !args.group.empty()) {
+    args.holds = args.seat.holds = claim.holds.size();
+    args.local_waiters = args.seat.local_waiters = claim.waiting.size();
   }
   if (claim.held.in_question) {
     claim.held.next_question =
@@ -254,6 +263,7 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
     Verdict verdict;
     if (current && answers) {
       verdict = judge(renewed, answers->claims[i], sent, now);
+      note_seat(renewed, verdict, answers->server_time, now);
     } else if (current && late) {
       claim.held.renew_at = now;
     } else if (current) {
@@ -280,6 +290,7 @@ Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone, Mic
     verdict.kind = Verdict::Kind::kOursAlone;
     return verdict;
   }
+  claim.held.told_at = now;  // other numbers wait: while a slot moves, less may do
   const bool at_once = error.remedy == Remedy::kAskAgain || !alone;
   claim.held.renew_alone = error.remedy == Remedy::kGiveUp;
   claim.held.renew_at = at_once ? now : now + kRetryPause;
@@ -291,6 +302,7 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
   Claim& claim = *renewed.ref.claim;
   if (answer.code == RenewCode::kContended) {
     claim.held.renew_in_full = true;
+    claim.held.misses += claim.joint() ? 1 : 0;
     claim.held.renew_at = now;
     return {};
   }
@@ -306,11 +318,8 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
   claim.refusal = Status();
   claim.held.last_fence = std::max(claim.held.last_fence, answer.last_fence);
   ledger_.saw_fence(claim.resource.slot, claim.held.last_fence);
-  claim.held.heard_at = now;
-  if (answer.others_wait) {
-    claim.others_are_waiting(now);
-  } else {
-    claim.held.others_wait = false;
+  if (!claim.joint() || !renewed.plain) {  // what several hold alone says nothing of the others
+    hear_of_others(claim, answer.others_wait, now);
   }
   // A renewal of no lease only says that it is ours.
   const Micros lease = renewed.ref.lease;
@@ -321,6 +330,28 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
   verdict.lease = lease;
   verdict.group = renewed.group;
   return verdict;
+}
+
+// Whoever has come to share it has a seat since the renewal that said so.
+void Watchdog::note_seat(const Renewed& renewed, const Verdict& verdict, ServerTime server_time,
+                         Micros now) {
+  Claim& claim = *renewed.ref.claim;
+  const bool begins = !claim.joint() && !renewed.group.empty();
+  if (verdict.kind != Verdict::Kind::kOurs || renewed.plain || (!claim.joint() && !begins)) {
+    return;
+  }
+  const Seat first{server_time, claim.want.lock_delay, 1, renewed.seat.holds,
+                   renewed.seat.local_waiters};
+  claim.sits(begins ? first : renewed.seat, renewed.ref.lease, now);
+}
+
+void Watchdog::hear_of_others(Claim& claim, bool wait, Micros now) {
+  claim.held.heard_at = now;
+  if (wait) {
+    claim.others_are_waiting(now);
+  } else {
+    claim.held.others_wait = false;
+  }
 }
 
 void Watchdog::keep_until(const Hold& latest, Micros until) {

@@ -69,7 +69,7 @@ class Watchdog {
   void watch(const std::vector<Claim*>& claims, Micros now);
 
   // What a command that goes out asks for, for one claim; by an operation on a hold, too.
-  [[nodiscard]] static RenewArgs args_to_send(Claim& claim, Micros lease);
+  [[nodiscard]] static RenewArgs args_to_send(Claim& claim, Micros lease, Micros now);
 
   // A verdict for each claim of the command, in its order.
   std::vector<Verdict> on_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
@@ -93,6 +93,9 @@ class Watchdog {
   RenewArgs begin_renewal(Claim& claim, ServerTime not_after, Micros now) const;
   std::optional<RenewAnswers> read(const Flight& flight, Reply reply, bool* late, Micros sent,
                                    Micros now) const;
+  static void note_seat(const Renewed& renewed, const Verdict& verdict, ServerTime server_time,
+                        Micros now);
+  static void hear_of_others(Claim& claim, bool wait, Micros now);
   static Verdict on_error(Claim& claim, std::string_view words, bool alone, Micros now);
 
   const Dialect& dialect_;

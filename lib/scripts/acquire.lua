@@ -1,7 +1,7 @@
 -- Acquire: take what is free if nobody waits, else wait for it in turn. Safe to repeat with the same claim: it is
 -- told again, and its lease counts from the latest call.
 --
--- KEYS  record, fence, queue, members, ends
+-- KEYS  record, fence, queue, members
 -- ARGV  1 packed, as REQUEST: version, kind, 0, claim (as the record begins), lease us, not-after us (do nothing beyond that
 --         time), grant lease us, ticket (a place in the queue that this claim had, 0 = none), highest fence seen, wait in turn
 --         (0, 1), local waiters, lock-delay us, permits (0 = all that are free; of a lock 1), limit (of a lock 0; of a semaphore
@@ -17,20 +17,22 @@
 --   8 missing (the semaphore's limit is not set)             9 limit (it is another, or less than what is asked for): limit
 -- Messages: grant and next to waiters, waits to the holder, settled to who handed it on.
 -- The usual cases: a lock that is wanted alone, and is free, with nobody waiting; or another client has it alone, and others wait
--- for it. What is not so, or not sound, is left to the rest; so is a call that checks rights, whose mark is longer.
+-- for it; or what several may hold has room, and nobody waits. What is not so, or not sound, is left to the rest; so is a call
+-- that checks rights, whose mark is longer.
 local request, mark = ARGV[1], ARGV[2]
-if #KEYS >= 5 and #ARGV == 2 and #mark == @MARK_SIZE@ and #request >= @REQUEST_SIZE@ then
+if #KEYS >= 4 and #ARGV == 2 and #mark == @MARK_SIZE@ and #request >= @REQUEST_SIZE@ then
   local version, kind, zero, claim, lease, not_after, grant, ticket, seen, in_turn, local_waiters, delay, permits, limit, group,
     prefix, secret = struct.unpack('@REQUEST@', request)
   local epoch = struct.unpack('<d', claim, @CLIENT_SIZE@ + 1)
   local time = redis.call('TIME')
   local ts = time[1] * 1000000 + time[2]
-  local usual = version == @VERSION@ and kind == @LOCK@ and zero == 0 and claim:byte() > 0 and permits == 1 and limit == 0
-    and group == 0 and #request >= @REQUEST_SIZE@ + prefix and ts <= not_after and ts < @LAST_FOLLOWED@
+  local fine = version == @VERSION@ and zero == 0 and claim:byte() > 0 and #request >= @REQUEST_SIZE@ + group + prefix
+    and ts <= not_after and ts < @LAST_FOLLOWED@
     and epoch >= 0 and lease >= 0 and grant >= 0 and ticket >= 0 and delay >= 0 and seen >= 0
     and epoch + lease + grant + ticket + delay + seen < @LARGEST@
     and epoch % 1 + lease % 1 + grant % 1 + ticket % 1 + delay % 1 + seen % 1 == 0
-  if usual and redis.pcall('EXISTS', KEYS[1], KEYS[3]) == 0 then
+  local usual = fine and kind == @LOCK@ and permits == 1 and limit == 0
+  if usual and group == 0 and redis.pcall('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
     local stored = redis.pcall('GET', KEYS[2]) or '\0\0\0\0\0\0\0\0'
     local above = #stored == 8 and struct.unpack('<d', stored) or -1 -- the size of an error is 0
     local fence = math.max(above + 1, seen + 1, ts)
@@ -45,7 +47,7 @@ if #KEYS >= 5 and #ARGV == 2 and #mark == @MARK_SIZE@ and #request >= @REQUEST_S
         return struct.pack('<BdddBdc0', @GRANTED@, ts, fence, last, 0, 1, mark)
       end
     end
-  elseif usual and in_turn == 1 and ticket == 0 then
+  elseif usual and group == 0 and in_turn == 1 and ticket == 0 then
     local record, found = redis.pcall('GET', KEYS[1]) or '', redis.pcall('HMGET', KEYS[3], '', claim:sub(1, @CLIENT_SIZE@))
     if #record >= @HEADER_SIZE@ and found[1] and not found[2] and #found[1] == @LINE_SIZE@ then
       local begin, holder, fence, _, last, until_, _, _, from, held_delay = struct.unpack('<c3c30ddddHHc30d', record)
@@ -65,13 +67,16 @@ if #KEYS >= 5 and #ARGV == 2 and #mark == @MARK_SIZE@ and #request >= @REQUEST_S
       end
     end
   end
+
+-- with: acquire_joint
+
 end
 
 -- Else
 
 -- with: calls record messages queue join
 
-check_call(#KEYS >= 5 and #ARGV == 1 and #request >= @REQUEST_SIZE@)
+check_call(#KEYS >= 4 and #ARGV == 1 and #request >= @REQUEST_SIZE@)
 local version, kind, zero, claim, lease, not_after, grant, ticket, highest, in_turn, local_waiters, delay, permits, limit,
   group_size, prefix_size, secret = struct.unpack('@REQUEST@', request)
 check_call(#request >= @REQUEST_SIZE@ + group_size + prefix_size)
@@ -110,8 +115,9 @@ if queue.entry and epoch_of(queue.entry) > epoch and not again then
   return struct.pack('<Bd', @STALE@, ts)
 end
 
--- Waits in turn for what others have, which may be had in `remaining`; joint: what several hold; handed: the lease of a handoff.
-local function wait(remaining, joint, handed)
+-- Waits in turn for what others have, which may be had in `remaining`; hand: what several hold, the lease of a handoff.
+local function wait(remaining, hand)
+  local joint, handed = hand.joint, hand.lease
   if in_turn == 0 then
     return struct.pack('<Bdd', @BUSY@, ts, remaining)
   end
@@ -128,7 +134,7 @@ local function wait(remaining, joint, handed)
   end
   local place = join(queue, who, struct.pack('@ENTRY@', claim, grant, delay, permits,
     joint and kind == @SEMAPHORE@ and joint.limit or limit, since, #group, ts, secret) .. group .. info, ticket, ts)
-  if not joint and record:byte(@WAITS_OFFSET@ + 1) == 0 then -- not at every poll: the holder is told of each change
+  if record:byte(@WAITS_OFFSET@ + 1) == 0 then -- not at every poll: the holder is told of each change
     redis.call('SETRANGE', KEYS[1], @WAITS_OFFSET@, '\1')
   end
   local holder, fence, _, last, _, _, _, from = struct.unpack('<c30ddddHHc30', record, @CLAIM_OFFSET@ + 1)
@@ -139,11 +145,12 @@ local function wait(remaining, joint, handed)
   if (stays or not waited) and not joint then
     tell(inbox, holder, struct.pack('<BBdd', @WAITS@, @LOCK@, epoch_of(holder), ts) .. KEYS[1])
   end
-  return struct.pack('<Bdddddd', @QUEUED@, ts, place - queue.head, remaining, place, math.max(fence, last), handed)
+  local seen = math.max(fence, last, hand.highest or 0)
+  return struct.pack('<Bdddddd', @QUEUED@, ts, place - queue.head, remaining, place, seen, handed)
 end
 
 if held then
-  return wait(kept_until(record) - ts, nil, 0)
+  return wait(kept_until(record) - ts, { lease = 0 })
 end
 
 -- with: fences holder members serve
@@ -169,10 +176,16 @@ if not alone or (record and is_joint(record)) then
 end
 hand.highest = highest_fence(KEYS, 1, highest)
 
--- What several hold together.
+local function fits()
+  return not hand.joint or hand.members.fits(hand.joint, who, group, math.max(1, permits), kind == @SEMAPHORE@ and 1 or 0)
+end
+
+-- What several hold together. Whoever finds room at once leaves it to others to drop those whose leases have ended.
 if hand.members then
   hand.joint = hand.members.read(record)
-  hand.joint = hand.joint and hand.members.sweep(hand.joint)
+  if hand.joint and (hand.joint.waits or not fits() or hand.joint.stands < ts + lease + delay + @STANDS_US@ / 2) then
+    hand.joint = hand.members.sweep(hand.joint)
+  end
   if kind == @SEMAPHORE@ and not hand.joint and limit == 0 then
     return struct.pack('<Bd', @MISSING@, ts)
   end
@@ -180,12 +193,11 @@ if hand.members then
   if member and (member.epoch > epoch or (member.epoch == epoch and member.expires == 0)) then
     return struct.pack('<Bd', @STALE@, ts)
   elseif member and member.epoch == epoch then
-    member.expires, member.holds, member.local_waiters = math.max(member.expires, ts + lease), 1, local_waiters
     permits = member.permits
-    hand.members.write(hand.joint, who, member, info)
+    hand.members.renew(hand.joint, member, lease, ts, 1, 0)
     return granted(member.fence, member.fence)
   elseif member and member.expires >= ts and member.delay == 0 then
-    hand.members.drop(hand.joint, who, member.permits)
+    hand.members.drop(hand.joint, member.seat)
     hand.joint = hand.members.sweep(hand.joint)
   end
   -- What it has already stays, whatever the limit is by now.
@@ -193,10 +205,6 @@ if hand.members then
   if kind == @SEMAPHORE@ and ((limit > 0 and limit ~= set) or permits > set) then
     return struct.pack('<Bdd', @LIMIT@, ts, set)
   end
-end
-
-local function fits()
-  return not hand.joint or hand.members.fits(hand.joint, who, group, math.max(1, permits), kind == @SEMAPHORE@ and 1 or 0)
 end
 
 local whom = 'none'
@@ -207,7 +215,7 @@ if whom == 'more' then
   return struct.pack('<Bd', @MORE@, ts)
 elseif whom ~= 'own' and (whom ~= 'none' or not fits()) then
   record = redis.call('GET', KEYS[1])
-  return wait(hand.joint and hand.members.look_in(hand.joint) or kept_until(record) - ts, hand.joint, hand.lease)
+  return wait(hand.joint and hand.members.look_in(hand.joint) or kept_until(record) - ts, hand)
 end
 
 -- It is ours.
@@ -220,9 +228,10 @@ end
 hand.joint = hand.joint
   or hand.members.begin(kind == @SEMAPHORE@ and 0 or new_fence(KEYS, 1, ts, hand.highest, 0), group, limit)
 permits = permits == 0 and hand.joint.limit - hand.joint.used or permits
-local fence = hand.members.join(hand.joint, who, { epoch = epoch, expires = ts + lease, delay = delay, permits = permits,
-  holds = 1, local_waiters = local_waiters }, hand.highest, info)
+local fence = hand.members.join(hand.joint, { claim = claim, expires = ts + lease, delay = delay, permits = permits,
+  holds = 1, local_waiters = 0, info = info }, hand.highest)
 if waits then
+  hand.members.say_who_waits(hand.joint, true)
   hand.highest = fence
   serve(KEYS, 1, inbox, ts, hand)
 end

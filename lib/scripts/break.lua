@@ -1,17 +1,17 @@
 -- Break: take a name from whoever holds it and serve the queue, or end a latch. Safe to repeat: with a fence it parts nobody else
 -- from it.
 --
--- KEYS  record, fence, queue, members, ends
+-- KEYS  record, fence, queue, members
 -- ARGV  1 packed: fence to break (any of the grant's range; of a semaphore, a permit's; of a latch, its
 --         generation; 0 = whoever holds it), highest fence seen, not-after us (do nothing beyond that time)
 --       2 prefix of inboxes   3 info of who breaks
 -- Reply: { server time (packed double), record of who was parted or '', to be called again at once: 0 not, 1 to serve the queue
---          (with a fence that there is not), 2 to part more; then who, end (text) and MEMBER of each member that was parted };
+--          (with a fence that there is not), 2 to part more; then end (text) and seat of each member that was parted };
 --        or, packed: 4 (late), server time
 -- Messages: broken to who held it, grant and next to waiters; passed to those of a latch.
 -- with: calls record fences messages holder queue members serve latch latch_waiters
 
-check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 24)
+check_call(#KEYS >= 4 and #ARGV == 3 and #ARGV[1] == 24)
 local fence, highest, not_after = struct.unpack('<ddd', ARGV[1])
 local inbox, info = ARGV[2], ARGV[3]
 check_call(sound(fence) and sound(highest) and sound(not_after))
@@ -50,9 +50,8 @@ if problem then
   return problem
 end
 
-local function tell_broken(who, epoch)
-  local kind = #who == @CLAIM_SIZE@ and @SEMAPHORE@ or @LOCK@
-  tell(inbox, who, struct.pack('<BBddH', @BROKEN@, kind, epoch, ts, #KEYS[1]) .. KEYS[1] .. info)
+local function tell_broken(claim)
+  tell(inbox, claim, struct.pack('<BBddH', @BROKEN@, record:byte(2), epoch_of(claim), ts, #KEYS[1]) .. KEYS[1] .. info)
 end
 
 local hand = { highest = highest_fence(KEYS, 1, highest), queue = queue_at(KEYS[3]) }
@@ -67,19 +66,22 @@ local function part_members()
   if whole and fence ~= 0 and fence ~= hand.joint.fence then
     return false
   end
-  local all = redis.call('ZRANGE', KEYS[5], 0, whole and @SKIPS@ - 1 or -1, 'WITHSCORES')
+  local all = redis.call('ZRANGE', KEYS[4], '(0', '+inf', 'BYSCORE', 'LIMIT', 0, whole and @SKIPS@ or -1, 'WITHSCORES')
   for index = 1, #all, 2 do
-    local who = all[index]
-    local member = hand.members.find(who)
-    if whole or (member and member.fence == fence) then
-      if member and member.expires >= ts then
-        parted[#parted + 1] = { who, member.epoch }
-        reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = who, all[index + 1], redis.call('HGET', KEYS[4], who)
+    local seat, ends = all[index], tonumber(all[index + 1])
+    local claim, its_fence, since, delay = nil, nil, 0, 0
+    if #seat >= @MEMBER_SIZE@ then
+      claim, its_fence, since, delay = struct.unpack('@MEMBER@', seat)
+    end
+    if whole or its_fence == fence then
+      if since > 0 and ends - delay >= ts then -- else it was lost already
+        parted[#parted + 1] = claim
+        reply[#reply + 1], reply[#reply + 2] = all[index + 1], seat
       end
-      hand.members.drop(hand.joint, who, member and member.permits or 1)
+      hand.members.drop(hand.joint, seat)
     end
   end
-  return whole and redis.call('EXISTS', KEYS[5]) == 1
+  return whole and #all == 2 * @SKIPS@
 end
 
 local more = false
@@ -93,12 +95,12 @@ elseif record and kept_until(record) >= ts then
     return reply
   end
   if expires(record) >= ts then -- else it was lost already, and only its lock-delay ends
-    parted[1], reply[2] = { record:sub(4, 25), epoch_of(record, @CLAIM_OFFSET@) }, record
+    parted[1], reply[2] = record:sub(4, 33), record
   end
 end
 local unserved = not more and serve(KEYS, 1, inbox, ts, hand) == 'more'
-for _, member in ipairs(parted) do
-  tell_broken(member[1], member[2])
+for _, claim in ipairs(parted) do
+  tell_broken(claim)
 end
 reply[3] = more and 2 or unserved and 1 or 0
 return reply

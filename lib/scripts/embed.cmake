@@ -3,7 +3,7 @@
 #
 # A verb is sent as the case above its line `-- Else`, if it has one, and a function that guarded.lua calls: the rest of it. There each line
 # `-- with: NAMES` stands for the files of these names. Functions are made anew at every call: a verb names what it needs, where it begins to need it.
-set(verbs acquire many take leave release renew keep inspect break limit guard latch_set latch_down latch_await latch_leave)
+set(verbs acquire many take leave release release_members renew keep keep_members inspect break limit guard latch_set latch_down latch_await latch_leave)
 # What takes, sets or breaks checks first that its user may run all its commands.
 set(checked acquire many take inspect break limit latch_set latch_down latch_await)
 # With it all commands of the verbs by which that is kept, given back or handed on.
@@ -94,6 +94,7 @@ function(make_body verb text)
     math(EXPR at "${at} + 9")
     string(SUBSTRING "${own}" ${at} -1 own)
   endif()
+  put_snippets(usual)
   put_snippets(own)
   set(body "${guarded}\nlocal function verb()\n${own}end\nreturn guarded(verb)\n")
   if(verb IN_LIST checked)

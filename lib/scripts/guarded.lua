@@ -18,10 +18,10 @@ local function guarded(verb)
   if fine then
     return failure
   end
-  local types = { 'string', 'string', 'hash', 'hash', 'zset' }
+  local types = { 'string', 'string', 'hash', 'zset' }
   for index, key in ipairs(failure.err:find('WRONGTYPE', 1, true) and KEYS or {}) do
     local type_of = redis.pcall('TYPE', key).ok
-    if type_of and type_of ~= 'none' and type_of ~= types[(index - 1) % 5 + 1] then
+    if type_of and type_of ~= 'none' and type_of ~= types[(index - 1) % 4 + 1] then
       return redis.error_reply('BELAYTYPE key ' .. key .. ' holds a ' .. type_of .. ', which is not of Belay')
     end
   end

@@ -7,6 +7,11 @@ local function prolong(key, ts, until_, packed, offset)
   redis.call('SETRANGE', key, offset, packed)
 end
 
+-- Clears what is left of members whose record somebody has deleted. A key of another type stays.
+local function clear_members(key)
+  redis.pcall('ZREMRANGEBYRANK', key, 0, -1)
+end
+
 -- Writes the record of a new holder who is alone, under a new fence, or the next one of the range that is handed on. Returns the
 -- fence and the end of its range.
 local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, delay, info, from, handed)
@@ -18,6 +23,7 @@ local function take(keys, at, claim, ts, lease, highest, waits, local_waiters, d
   redis.call('SET', keys[at],
     struct.pack('@HEADER@', @VERSION@, @LOCK@, waits and 1 or 0, claim, fence, ts, last, ts + lease, 1, local_waiters, from,
       delay) .. info, 'PX', math.ceil((lease + delay) / 1000) + @SWEEP_MS@)
+  clear_members(keys[at + 3])
   return fence, last
 end
 

@@ -1,15 +1,15 @@
 -- Inspect: who holds a name and who waits for it. Changes nothing.
 --
--- KEYS  record, fence, queue, members, ends
+-- KEYS  record, fence, queue, members
 -- ARGV  1 how many waiters, and how many members, at most
 -- Reply: { server time (packed double), record or "", number of waiters, number of members, how many waiters follow, then
---          ticket (text), entry without the time it asked last and the secret of each in order; then who, end (text), MEMBER or
---          "" of each member }
+--          ticket (text), entry without the time it asked last and the secret of each in order; then end (text) and seat of each
+--          member }
 --        A latch has waiters but no members, and no record once its time to live has ended.
 -- with: calls record messages queue latch
 
 local most = tonumber(ARGV[1] or '')
-check_call(#KEYS >= 5 and most and sound(most))
+check_call(#KEYS >= 4 and most and sound(most))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
 local is_latch, problem = begins_latch(record), nil
@@ -23,14 +23,12 @@ end
 if problem then
   return problem
 end
--- Members that are as good as gone come first.
-local listed = is_latch and 0 or redis.call('ZCARD', KEYS[5])
-local standing = listed > 0
-  and redis.call('ZRANGE', KEYS[5], string.format('%.0f', ts), '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
-local gone = standing and redis.call('ZRANK', KEYS[5], standing) or listed
+local is_shared = not is_latch and record and is_joint(record)
+local now_text = string.format('%.0f', ts)
+local standing = is_shared and redis.call('ZCOUNT', KEYS[4], now_text, '+inf') or 0
 local queue = queue_at(KEYS[3])
 local waiting = math.max(0, math.floor((redis.call('HLEN', KEYS[3]) - 1) / 2))
-local reply = { struct.pack('<d', ts), record or '', waiting, listed - gone, 0 }
+local reply = { struct.pack('<d', ts), record or '', waiting, standing, 0 }
 
 -- So many places at once, and so often: holes may lie between those who wait.
 for first = queue.head, queue.head + @SKIPS@ * (@SKIPS@ - 1), @SKIPS@ do
@@ -50,10 +48,9 @@ for first = queue.head, queue.head + @SKIPS@ * (@SKIPS@ - 1), @SKIPS@ do
   end
 end
 
-local members = gone < listed and most > 0 and redis.call('ZRANGE', KEYS[5], gone, gone + most - 1, 'WITHSCORES') or {}
-for index = 1, #members, 2 do
-  reply[#reply + 1] = members[index]
-  reply[#reply + 1] = members[index + 1]
-  reply[#reply + 1] = redis.call('HGET', KEYS[4], members[index]) or ''
+local seats = standing > 0 and most > 0
+  and redis.call('ZRANGE', KEYS[4], now_text, '+inf', 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES') or {}
+for index = 1, #seats, 2 do
+  reply[#reply + 1], reply[#reply + 2] = seats[index + 1], seats[index]
 end
 return reply

@@ -1,7 +1,7 @@
 -- The countdown latch: its record.
 --
--- KEYS  record, fence, queue as of a lock, members (which it has none of), and
---   5 seen   sorted set of the requests that were carried out, by when they are forgotten
+-- KEYS  record, fence, queue as of a lock, and in place of members
+--   4 seen   sorted set of the requests that were carried out, by when they are forgotten
 -- An open latch stays, with a count of 0, until it is set again, its time to live ends or it is broken. Each time that it is set
 -- is a generation, with a number greater than any earlier one's and than any fence of its slot: waiters wait for a generation.
 -- A waiter's entry has its generation where that of a lock has the grant lease, and NO_PERMITS, so that it is none to the verbs

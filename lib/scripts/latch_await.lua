@@ -1,6 +1,6 @@
 -- Await: pass an open latch, else wait to be told that it has opened. Safe to repeat.
 --
--- KEYS  record, fence, queue, members, seen
+-- KEYS  record, fence, queue, seen
 -- ARGV  1 packed: claim (30 bytes), generation (0 = the current one), not-after us (do nothing beyond that time), ticket (a place
 --         in the queue that this claim had, 0 = none), wait in turn (0, 1), secret (20 bytes, for the MAC of passed)
 --       2 info
@@ -12,7 +12,7 @@
 --   8 missing   there is no latch, or that generation is not known to have been opened
 -- with: calls messages queue join latch
 
-check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 75)
+check_call(#KEYS >= 4 and #ARGV == 2 and #ARGV[1] == 75)
 local claim, generation, not_after, ticket, in_turn = struct.unpack('<c30dddB', ARGV[1])
 local client, epoch = claim:sub(1, @CLIENT_SIZE@), epoch_of(claim)
 check_call(sound(epoch) and sound(generation) and sound(ticket))

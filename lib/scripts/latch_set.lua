@@ -1,7 +1,7 @@
 -- Set: begin a generation of a latch, unless one is running. Safe to repeat: a request sets once, and is told of the latch as it
 -- is from then on.
 --
--- KEYS  record, fence, queue, members, seen
+-- KEYS  record, fence, queue, seen
 -- ARGV  1 packed: request (client and number, 30 bytes), count, time to live us (0 = for ever), highest fence seen, for how long
 --         to remember the request us, not-after us (do nothing beyond that time)
 --       2 prefix of inboxes   3 info
@@ -16,7 +16,7 @@
 
 local SET, IN_USE, MORE, MISSING = 1, 2, 3, 8
 
-check_call(#KEYS >= 5 and #ARGV == 3 and #ARGV[1] == 70)
+check_call(#KEYS >= 4 and #ARGV == 3 and #ARGV[1] == 70)
 local request, count, life, highest, time, not_after = struct.unpack('<c30ddddd', ARGV[1])
 local inbox, info = ARGV[2], ARGV[3]
 check_call(sound(count) and count > 0 and sound(life) and sound(highest) and sound(time) and sound(not_after))
@@ -33,7 +33,7 @@ local function answer(code, generation, left)
   return struct.pack('<Bddd', code, ts, generation, left)
 end
 
-if was_seen(KEYS[5], request) then
+if was_seen(KEYS[4], request) then
   return latch and answer(SET, latch.generation, latch.count) or answer(MISSING, 0, 0)
 elseif latch and latch.count > 0 then
   return answer(IN_USE, latch.generation, latch.count)
@@ -52,5 +52,5 @@ if life > 0 then
 else
   redis.call('SET', KEYS[1], record)
 end
-remember(KEYS[5], request, ts, time)
+remember(KEYS[4], request, ts, time)
 return answer(SET, generation, count)

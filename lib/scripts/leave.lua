@@ -1,7 +1,7 @@
 -- Leave: release, cancel and give-back in one, of one name or several. Ours: serve the waiters, or delete the record. Queued,
 -- with this epoch or an older one: out of the queue. Safe to repeat. What is plainly held is left by release.lua for less.
 --
--- KEYS  record, fence, queue, members, ends of each name in turn, all in one slot where the server is a cluster
+-- KEYS  record, fence, queue, members of each name in turn, all in one slot where the server is a cluster
 -- ARGV  1 packed: kind; then for each name in turn, at most 256, as ROW: claim, highest fence seen, flags (1, lost: whoever had
 --         it was told that it is lost: its lock-delay begins, if it has one; 2, parting: the client ends, and looks after no
 --         handoff), the latest fence of the grant's range that its client has given to a holder (0: it cannot say that nobody
@@ -17,7 +17,7 @@
 -- The usual case: a lock that was held alone goes to the first in line, who wants it alone, under the next fence of its range.
 -- What is not so, or not sound, is left to the rest.
 local request, inbox, mark = ARGV[1], ARGV[2], ARGV[3]
-local usual = #KEYS >= 5 and #ARGV == 3 and #mark == @MARK_SIZE@ and #request == 48
+local usual = #KEYS >= 4 and #ARGV == 3 and #mark == @MARK_SIZE@ and #request == 48
 local line = usual and redis.pcall('HGET', KEYS[3], '') or ''
 local record = #line == @LINE_SIZE@ and redis.pcall('GET', KEYS[1]) or ''
 if #record >= @HEADER_SIZE@ then
@@ -84,7 +84,7 @@ local anybodys = '@ANYBODY@'
 
 check_call(#ARGV == 2 and #ARGV[1] > 1 and #ARGV[1] % ROW_SIZE == 1)
 local count, kind = (#request - 1) / ROW_SIZE, request:byte()
-check_call(count <= @MOST_NAMES@ and #KEYS >= count * 5 and is_kind(kind))
+check_call(count <= @MOST_NAMES@ and #KEYS >= count * 4 and is_kind(kind))
 local rows = { struct.unpack(ROW:rep(count), request, 2) }
 local ts = now()
 
@@ -100,7 +100,7 @@ end
 
 local names, taken = {}, {}
 for index = 1, count do
-  local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
+  local at, row = index * 4 - 3, index * COLUMNS - COLUMNS
   local name = { at = at, claim = rows[row + 1], highest = rows[row + 2], lost = rows[row + 3] % 2 == 1,
     parting = rows[row + 3] >= 2, given = rows[row + 4] }
   check_call(not taken[KEYS[at]] and name.claim:byte() > 0 and sound(name.highest) and sound(name.given))
@@ -152,12 +152,9 @@ local function part(name, hand, epoch)
   local member = hand.members.find(who)
   local ours = member and member.epoch == epoch
   if ours and (not name.lost or member.delay == 0) then
-    hand.members.drop(hand.joint, who, member.permits)
+    hand.members.drop(hand.joint, member.seat)
   elseif ours and member.expires > 0 then
-    local info = hand.members.info(who)
-    member.delay = member.expires >= ts and ts + member.delay or member.expires + member.delay
-    member.expires, member.holds, member.local_waiters = 0, 0, 0
-    hand.members.write(hand.joint, who, member, info)
+    hand.members.lose(hand.joint, member)
   end
   hand.joint = hand.members.sweep(hand.joint)
   return ours

@@ -1,7 +1,7 @@
 -- Limit: sets how many permits a semaphore has, or only looks. A higher limit serves the queue; a lower one takes nothing back.
 -- Safe to repeat.
 --
--- KEYS  record, fence, queue, members, ends
+-- KEYS  record, fence, queue, members
 -- ARGV  1 packed: limit (0 = only look), highest fence seen, not-after us (do nothing beyond that time)   2 prefix of inboxes
 -- Replies, packed, code and server time first:
 --   1 ok   6 more (as ok, but call again at once: waiters are still to be served): limit, permits in use
@@ -10,7 +10,7 @@
 -- Messages: grant and next to waiters.
 -- with: calls record fences messages holder queue members serve
 
-check_call(#KEYS >= 5 and #ARGV == 2 and #ARGV[1] == 24)
+check_call(#KEYS >= 4 and #ARGV == 2 and #ARGV[1] == 24)
 local limit, highest, not_after = struct.unpack('<ddd', ARGV[1])
 local inbox = ARGV[2]
 check_call(sound(limit) and sound(highest) and sound(not_after))

@@ -2,7 +2,7 @@
 -- waits for. Never waits. Safe to repeat with the same claims: it is told again, and each lease counts from the latest call.
 -- What is plainly free is taken by take.lua for less.
 --
--- KEYS  record, fence, queue, members, ends of each name in turn, all in one slot where the server is a cluster
+-- KEYS  record, fence, queue, members of each name in turn, all in one slot where the server is a cluster
 -- ARGV  1 prefix of inboxes   2 info   3 packed: client id (22 bytes), not-after, lease; then for each name in turn, at most 256,
 --         as ROW: epoch, highest fence seen, lock-delay, local waiters
 --       4 and on, where not all are alone, for each name in turn the group: who share it; '' = alone
@@ -20,7 +20,7 @@ local ROW, ROW_SIZE, COLUMNS = '<dddH', 26, 4
 local inbox, info, request = unpack(ARGV)
 check_call(#ARGV >= 3 and #request > HEAD_SIZE and (#request - HEAD_SIZE) % ROW_SIZE == 0)
 local count = (#request - HEAD_SIZE) / ROW_SIZE
-check_call(count <= @MOST_NAMES@ and #KEYS >= count * 5 and (#ARGV == 3 or #ARGV - 3 == count))
+check_call(count <= @MOST_NAMES@ and #KEYS >= count * 4 and (#ARGV == 3 or #ARGV - 3 == count))
 local client, not_after, lease = struct.unpack(HEAD, request)
 check_call(client:byte() ~= 0 and sound(not_after) and sound(lease))
 local ts = now()
@@ -31,7 +31,7 @@ end
 local rows = { struct.unpack(ROW:rep(count), request, HEAD_SIZE + 1) }
 local above, names, taken = {}, {}, {} -- the highest fence, by its key: names of one slot share it
 for index = 1, count do
-  local at, row = index * 5 - 4, index * COLUMNS - COLUMNS
+  local at, row = index * 4 - 3, index * COLUMNS - COLUMNS
   local name = { at = at, epoch = rows[row + 1], delay = rows[row + 3], local_waiters = rows[row + 4],
     group = ARGV[index + 3] or '' }
   check_call(not taken[KEYS[at]] and sound(name.epoch) and sound(rows[row + 2]) and sound(name.delay)
@@ -77,7 +77,7 @@ local function look_at_own(name)
     return member.epoch > epoch or member.expires == 0
   end
   if member and member.expires >= ts and member.delay == 0 then
-    name.members.drop(name.joint, client, member.permits)
+    name.members.drop(name.joint, member.seat)
     name.joint = name.members.sweep(name.joint)
   end
   return false
@@ -132,13 +132,12 @@ end
 local function share(name)
   local member, key = name.member, KEYS[name.at + 1]
   if member then
-    member.expires, member.holds, member.local_waiters = math.max(member.expires, ts + lease), 1, name.local_waiters
-    name.members.write(name.joint, client, member, info)
+    name.members.renew(name.joint, member, lease, ts, 1, 0)
   else
     name.joint = name.joint or name.members.begin(new_fence(KEYS, name.at, ts, above[key], 0), name.group, 0)
-    member = { epoch = name.epoch, expires = ts + lease, delay = name.delay, permits = 1, holds = 1,
-      local_waiters = name.local_waiters }
-    member.fence = name.members.join(name.joint, client, member, above[key], info)
+    member = { claim = client .. struct.pack('<d', name.epoch), expires = ts + lease, delay = name.delay, permits = 1,
+      holds = 1, local_waiters = 0, info = info }
+    member.fence = name.members.join(name.joint, member, above[key])
     above[key] = math.max(above[key], member.fence)
   end
   return struct.pack('<ddB', member.fence, member.fence, name.queue.head < name.queue.tail and 1 or 0)

@@ -24,8 +24,8 @@ local function is_record(text)
   if #text < @HEADER_SIZE@ + @JOINT_SIZE@ then
     return false
   end
-  local used, limit = struct.unpack('@JOINT@', text, @HEADER_SIZE@ + 1)
-  return sound(used) and sound(limit) and (limit > 0) == (kind == @SEMAPHORE@)
+  local used, limit, stands = struct.unpack('@JOINT@', text, @HEADER_SIZE@ + 1)
+  return sound(used) and sound(limit) and sound(stands) and (limit > 0) == (kind == @SEMAPHORE@)
 end
 
 -- Why `record` cannot be read as one of `kind` (nil: of any that the verb knows), as an error reply; nil where it can or is

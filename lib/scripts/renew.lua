@@ -1,7 +1,7 @@
 -- Renew: confirm, prolong and verify many claims at once. Extends only what is ours, never shortens, never re-creates.
 -- Safe to repeat.
 --
--- KEYS  record, fence, queue, members, ends of each claim in turn
+-- KEYS  record, fence, queue, members of each claim in turn
 -- ARGV  1 prefix of inboxes   2 packed: highest fence seen, not-after us (do nothing beyond that time)
 --       3 and on, one a claim, packed: claim (30 bytes), lease us (0 = only look), fence of the grant, how many more
 --         fences to reserve, holds, local waiters, kind; for a downgrade also: the fence that a holder who is alone has by
@@ -14,7 +14,7 @@
 
 local OK, NOT_OURS, UNREADABLE = @RENEWED@, @NOT_OURS@, @UNREADABLE@
 
-check_call(#ARGV >= 2 and #KEYS >= (#ARGV - 2) * 5 and #ARGV[2] == 16)
+check_call(#ARGV >= 2 and #KEYS >= (#ARGV - 2) * 4 and #ARGV[2] == 16)
 local inbox = ARGV[1]
 local highest, not_after = struct.unpack('<dd', ARGV[2])
 check_call(sound(highest))
@@ -45,15 +45,15 @@ local function renew_member(at, record, claim, lease, fence, kind, holds, local_
   local member = hand.members.find(who)
   local ours = member and member.epoch == epoch_of(claim) and member.fence == fence and member.expires >= ts
   if ours then
-    local info = hand.members.info(who)
-    member.expires, member.holds, member.local_waiters = math.max(member.expires, ts + lease), holds, local_waiters
-    hand.members.write(hand.joint, who, member, info)
+    hand.members.renew(hand.joint, member, lease, member.since, holds, local_waiters)
   end
   hand.joint = hand.members.sweep(hand.joint)
   local fine, queue = pcall(queue_at, KEYS[at + 2])
   local waits = not fine or queue.head < queue.tail
   if waits then
     serve_others(at, hand)
+  elseif hand.joint then
+    hand.members.say_who_waits(hand.joint, false)
   end
   return ours and OK or NOT_OURS, ours and fence or 0, ours and waits and 1 or 0
 end
@@ -64,22 +64,20 @@ local function downgrade(at, record, claim, until_, holds, local_waiters, fence,
   local hand = { members = members(KEYS, at, ts), queue = queue_at(KEYS[at + 2]) }
   reserve(at, math.max(last, fence))
   hand.joint = hand.members.begin(fence, group, 0)
-  hand.members.join(hand.joint, claim:sub(1, 22), { epoch = epoch_of(claim), expires = until_,
-    delay = kept_until(record) - expires(record), permits = 1, holds = holds, local_waiters = local_waiters }, 0,
-    record:sub(@HEADER_SIZE@ + 1))
+  hand.members.join(hand.joint, { claim = claim, expires = until_, delay = kept_until(record) - expires(record), permits = 1,
+    holds = holds, local_waiters = local_waiters, info = record:sub(@HEADER_SIZE@ + 1) }, 0)
+  hand.members.say_who_waits(hand.joint, hand.queue.head < hand.queue.tail)
   serve_others(at, hand)
   return OK, fence, anybody(hand.queue) and 1 or 0
 end
 
 -- All of it or nothing: who may not write a member goes on holding it alone.
-local function downgrade_or_stay(at, record, claim, ...)
+local function downgrade_or_stay(at, ...)
   local alone, stands = redis.call('GET', KEYS[at]), redis.call('PTTL', KEYS[at])
-  local fine, code, last, others = pcall(downgrade, at, record, claim, ...)
+  local fine, code, last, others = pcall(downgrade, at, ...)
   if not fine then
-    local who = claim:sub(1, 22)
     redis.pcall('SET', KEYS[at], alone, 'PX', math.max(1, stands))
-    redis.pcall('ZREM', KEYS[at + 4], who)
-    redis.pcall('HDEL', KEYS[at + 3], who)
+    clear_members(KEYS[at + 3])
   end
   return fine, code, last, others
 end
@@ -159,6 +157,6 @@ if ts > not_after then
 end
 local reply = { struct.pack('<d', ts) }
 for index = 3, #ARGV do
-  reply[#reply + 1] = struct.pack('<BdB', renew((index - 3) * 5 + 1, ARGV[index]))
+  reply[#reply + 1] = struct.pack('<BdB', renew((index - 3) * 4 + 1, ARGV[index]))
 end
 return table.concat(reply)

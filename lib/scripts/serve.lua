@@ -10,8 +10,9 @@ local function give(keys, at, inbox, ts, hand, entry)
   local joint = size > 0 or limit > 0
   if joint then
     hand.joint = hand.joint or hand.members.begin(limit > 0 and 0 or new_fence(keys, at, ts, hand.highest, 0), group, limit)
-    fence = hand.members.join(hand.joint, who, { epoch = epoch_of(claim), expires = ts + grant, delay = delay,
-      permits = permits, holds = 1, local_waiters = 0 }, hand.highest, info)
+    fence = hand.members.join(hand.joint, { claim = claim, expires = ts + grant, delay = delay, permits = permits, holds = 1,
+      local_waiters = 0, info = info }, hand.highest)
+    hand.members.say_who_waits(hand.joint, waits)
     last = fence
     if not hand.from then
       leave_handoff_to(keys[at], '@ANYBODY@')
@@ -31,7 +32,7 @@ local function give(keys, at, inbox, ts, hand, entry)
     return true
   end
   if joint then
-    hand.members.drop(hand.joint, who, permits)
+    hand.members.drop(hand.joint, hand.members.find(who).seat)
     hand.joint = hand.members.sweep(hand.joint)
   end
   return false
@@ -102,6 +103,9 @@ local function serve(keys, at, inbox, ts, hand, own)
     redis.call('DEL', keys[at])
   end
   if queue.head == queue.tail then
+    if hand.joint then
+      hand.members.say_who_waits(hand.joint, false)
+    end
     return 'none'
   elseif hand.joint then
     queue.budget = @SKIPS@

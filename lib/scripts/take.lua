@@ -1,7 +1,7 @@
 -- Take: several locks at once, each to be held alone, all of them or none: where all are free, nobody waits for any, and every
 -- fence is behind the clock, as is nearly always so. Anything else is for many.lua, to which a repeated call goes as well.
 --
--- KEYS  record of each name in turn; then the queue of each; then the fence of each; all in one slot in a cluster
+-- KEYS  record of each name in turn; then the queue of each, the members of each, the fence of each; all in one slot in a cluster
 -- ARGV  1 info   2 packed: client id (22 bytes), not-after, lease, lock-delay, highest fence seen; then the epoch of each name in
 --         turn, at most 256
 -- Replies, packed, as many.lua does: code and server time; then
@@ -13,8 +13,8 @@
 local HEAD, HEAD_SIZE, EPOCH_SIZE = '<c22dddd', 54, 8
 
 local info, request = unpack(ARGV)
-check_call(#ARGV == 2 and #KEYS > 0 and #KEYS % 3 == 0 and #KEYS <= @MOST_NAMES@ * 3)
-local count = #KEYS / 3
+check_call(#ARGV == 2 and #KEYS > 0 and #KEYS % 4 == 0 and #KEYS <= @MOST_NAMES@ * 4)
+local count = #KEYS / 4
 check_call(#request == HEAD_SIZE + count * EPOCH_SIZE)
 local client, not_after, lease, delay, seen = struct.unpack(HEAD, request)
 check_call(client:byte() ~= 0 and are_sound(not_after, lease, delay, seen, 0))
@@ -27,7 +27,7 @@ end
 local function are_behind(fences)
   for index = 1, count do
     -- MGET passes over what is no string; GET says so, by a table, whose size is 0.
-    local text = fences[index] or redis.pcall('GET', KEYS[2 * count + index]) or struct.pack('<d', 0)
+    local text = fences[index] or redis.pcall('GET', KEYS[3 * count + index]) or struct.pack('<d', 0)
     if #text ~= 8 then
       return false
     end
@@ -42,12 +42,12 @@ local function are_behind(fences)
   return behind
 end
 
-if redis.call('EXISTS', unpack(KEYS, 1, 2 * count)) == 0 and are_behind(redis.call('MGET', unpack(KEYS, 2 * count + 1))) then
+if redis.call('EXISTS', unpack(KEYS, 1, 3 * count)) == 0 and are_behind(redis.call('MGET', unpack(KEYS, 3 * count + 1))) then
   local begin, stands = string.char(@VERSION@, @LOCK@, 0) .. client, tostring(math.ceil((lease + delay) / 1000) + @SWEEP_MS@)
   local replies, fences, last = { struct.pack('<Bd', @GRANTED@, ts) }, {}, {} -- names of one slot share its fence
   local from, fence, reply, rest, packed = HEAD_SIZE + 1, nil, nil, nil, nil
   for index = 1, count do
-    local key = KEYS[2 * count + index]
+    local key = KEYS[3 * count + index]
     local its_fence = last[key] and last[key] + 1 or ts
     local its_last = its_fence + @RANGE@
     if its_fence ~= fence then

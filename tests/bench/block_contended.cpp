@@ -220,9 +220,9 @@ constexpr auto kQueueLimit = std::chrono::seconds(60);
 // itself.
 bool is_inside_scripts(const std::string& command) {
   static const std::set<std::string> kCommands{
-      "get",   "set",    "setrange", "del",     "exists",  "pexpire",  "hget",
-      "hmget", "hlen",   "hset",     "hdel",    "zadd",    "zrange",   "zrem",
-      "zrank", "zscore", "time",     "zpopmin", "publish", "zrevrange"};
+      "get",   "set",    "setrange", "del",    "exists",  "pexpire",  "hget",
+      "hmget", "hlen",   "hset",     "hdel",   "zadd",    "zrange",   "zrem",
+      "zcard", "zscore", "time",     "zcount", "publish", "zrevrange"};
   return kCommands.contains(command);
 }
 

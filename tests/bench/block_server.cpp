@@ -18,15 +18,31 @@ namespace {
 
 constexpr int kNames = 64;      // in flight
 constexpr int kManyNames = 32;  // times as many
+constexpr int kPermits = 100;   // of which one or two are in use
 constexpr auto kRenewed = std::chrono::seconds(3);
+constexpr auto kConfirmed = std::chrono::seconds(1);  // by then what is asked for has come
 
 using Names = std::vector<std::string>;
 
+// How names are held.
+struct How {
+  const char* what;
+  std::int32_t primitive = BELAY_LOCK;
+  bool shared = false;
+  const char* identity = nullptr;
+  const char* renewed_by = "zadd";  // which command of the server comes once in a renewal
+};
+
+constexpr How kAlone{.what = "lock", .renewed_by = "pexpire"};
+constexpr How kJoint[] = {{.what = "reader", .shared = true},
+                          {.what = "identity", .identity = "bench"},
+                          {.what = "permit", .primitive = BELAY_SEMAPHORE}};
+
 // Each set is used again and again: a name's first use also makes its slot's fence key.
-Names names_of(int set) {
+Names names_of(int set, const How& how = kAlone) {
   Names names;
   for (int i = 0; i < kNames; ++i) {
-    names.push_back(name_of("server", set * kNames + i));
+    names.push_back(name_of(how.what, set * kNames + i));
   }
   return names;
 }
@@ -40,17 +56,26 @@ double usec_per_name(Server& server, const std::function<void()>& work) {
 // One client that does the same to all names at once.
 class Crowd {
  public:
-  explicit Crowd(const std::string& url) : target_(url) {
-    acquire(names_of(0));  // from now on by EVALSHA
+  explicit Crowd(const std::string& url, const How& how = kAlone) : target_(url), how_(how) {
+    acquire(names_of(0, how));  // from now on by EVALSHA
     release();
   }
 
   // Returns when the server has all of it.
   void ask(const Names& names) {
     for (const std::string& name : names) {
-      Request request(name.c_str());
-      expect_ok(belay_submit_acquire(target_.get(), ++tag_, request.get(), 0, -1),
+      belay_request* const request = belay_request_new(how_.primitive);
+      const auto add = how_.shared ? belay_request_add_shared_name : belay_request_add_name;
+      expect_ok(add(request, name.c_str(), -1), "belay_request_add_name");
+      if (how_.identity != nullptr) {
+        expect_ok(belay_request_set_identity(request, how_.identity, -1),
+                  "belay_request_set_identity");
+      } else if (how_.primitive == BELAY_SEMAPHORE) {
+        expect_ok(belay_request_set_permits(request, 1, kPermits), "belay_request_set_permits");
+      }
+      expect_ok(belay_submit_acquire(target_.get(), ++tag_, request, 0, -1),
                 "belay_submit_acquire");
+      belay_request_free(request);
     }
     expect_ok(belay_client_ping(target_.get(), nullptr), "belay_client_ping");
   }
@@ -85,6 +110,7 @@ class Crowd {
   }
 
   Target target_;
+  const How how_;
   std::int64_t tag_ = 0;
   std::vector<std::int64_t> holds_;
 };
@@ -126,8 +152,8 @@ struct Pairs {
 };
 
 template <typename Side>
-void run_pairs(Server& server, Side& side, Pairs* pairs) {
-  pairs->acquire_us.push_back(usec_per_name(server, [&] { side.acquire(names_of(0)); }));
+void run_pairs(Server& server, Side& side, Pairs* pairs, const How& how = kAlone) {
+  pairs->acquire_us.push_back(usec_per_name(server, [&] { side.acquire(names_of(0, how)); }));
   pairs->release_us.push_back(usec_per_name(server, [&] { side.release(); }));
   pairs->both_us.push_back(pairs->acquire_us.back() + pairs->release_us.back());
 }
@@ -154,15 +180,16 @@ double contended_hold_us(Server& server, const std::vector<Crowd*>& crowds) {
 }
 
 // Of very many holds that are renewed together, which is all that happens meanwhile.
-double renewal_us(Server& server) {
-  Crowd crowd(server.url() + "?watchdog_lease_ms=1000");
+double renewal_us(Server& server, const How& how = kAlone) {
+  Crowd crowd(server.url() + "?watchdog_lease_ms=1000", how);
   for (int i = 0; i < kManyNames; ++i) {
-    crowd.acquire(names_of(i));
+    crowd.acquire(names_of(i, how));
   }
+  std::this_thread::sleep_for(kConfirmed);
   std::map<std::string, CommandStat> before = server.command_stats();
   std::this_thread::sleep_for(kRenewed);
   std::map<std::string, CommandStat> after = server.command_stats();
-  const std::int64_t renewals = after["pexpire"].calls - before["pexpire"].calls;
+  const std::int64_t renewals = after[how.renewed_by].calls - before[how.renewed_by].calls;
   crowd.release();
   return static_cast<double>(after["evalsha"].usec - before["evalsha"].usec) /
          static_cast<double>(renewals);
@@ -180,6 +207,30 @@ void show_pairs(const std::vector<Pairs>& sides, const Report& report) {
     report.line("to " + sides[floor].name + ": acquire " +
                 show(ratio(sides[0].acquire_us, sides[floor].acquire_us)) + ", release " +
                 show(ratio(sides[0].release_us, sides[floor].release_us)));
+  }
+}
+
+// What several may hold costs as much as a lock, times this; another client has it already.
+void compare_joint(const Plan& plan, double renewal, Report& report) {
+  Crowd alone(plan.server.url());
+  for (const How& how : kJoint) {
+    Crowd other(plan.server.url(), how);
+    Crowd crowd(plan.server.url(), how);
+    other.acquire(names_of(0, how));
+    std::vector<Pairs> pairs{{how.what, {}, {}, {}}, {kAlone.what, {}, {}, {}}};
+    for (int round = 0; round < plan.rounds; ++round) {
+      run_pairs(plan.server, crowd, &pairs[0], how);
+      run_pairs(plan.server, alone, &pairs[1]);
+    }
+    show_pairs(pairs, report);
+    const double ratio_of_renewals = renewal_us(plan.server, how) / renewal;
+    report.line("a renewal of a " + std::string(how.what) +
+                " to that of a lock: " + number(ratio_of_renewals, 2));
+    report.at_most("a " + std::string(how.what) + "'s acquire and release, to a lock's", "<= 1.5",
+                   1.5, true, ratio(pairs[0].both_us, pairs[1].both_us).median, 2);
+    report.at_most("a " + std::string(how.what) + "'s renewal, to a lock's", "<= 1.5", 1.5, true,
+                   ratio_of_renewals, 2);
+    other.release();
   }
 }
 
@@ -211,6 +262,7 @@ void run_server(const Plan& plan, Report& report) {
   report.at_most("us of an acquire and its release", "<= 10.0", 10, true, pair, 1);
   report.at_most("us of a renewal", "<= 3.5", 3.5, true, renewal, 1);
   report.at_most("us of a contended hold", "<= 25.0", 25, true, hold, 1);
+  compare_joint(plan, renewal, report);
 }
 
 }  // namespace belay::bench

@@ -71,9 +71,10 @@ std::string HostileServer::answer(const Argv& command) {
       const Script* script = input_.any_of<const Script*>(
           {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect,
            &scripts::kLatchAwait, &scripts::kLimit, &scripts::kBreak, &scripts::kMany,
-           &scripts::kRelease, &scripts::kTake, &scripts::kKeep});
+           &scripts::kRelease, &scripts::kTake, &scripts::kKeep, &scripts::kKeepMembers,
+           &scripts::kReleaseMembers});
       return reply_of(
-          {"EVALSHA", std::string(script->sha1), "5", "r", "f", "q", "w", "e", "", command.back()},
+          {"EVALSHA", std::string(script->sha1), "4", "r", "f", "w", "m", "", command.back()},
           true);
     }
     case 6:
@@ -173,13 +174,14 @@ std::string HostileServer::packed_answer(const Argv& command, bool lie) {
   if (calls(command, scripts::kMany) || calls(command, scripts::kTake)) {
     return taken(command, lie);
   }
-  if (calls(command, scripts::kLeave) || calls(command, scripts::kRelease)) {
+  if (calls(command, scripts::kLeave) || calls(command, scripts::kRelease) ||
+      calls(command, scripts::kReleaseMembers)) {
     return left(command, lie);
   }
   if (calls(command, scripts::kLatchAwait)) {
     return awaited(lie);
   }
-  if (calls(command, scripts::kRenew) || calls(command, scripts::kKeep)) {
+  if (calls(command, scripts::kRenew) || keeps(command)) {
     return renewed(command, lie);
   }
   std::string text(1, static_cast<char>(lie ? input_.below(10) : 1));
@@ -207,16 +209,16 @@ std::string HostileServer::record(bool lie) {
   const std::string claim = kind == 1 ? std::string(22, 'c') + number(1, lie) : nobody;
   return std::string("\1\1\0", 3) + claim + number(ts, lie) + number(ts, lie) +
          number(ts + 8, lie) + number(ts + 1e6, lie) + std::string(4, '\1') + nobody +
-         number(0, lie) + (kind == 1 ? "17 host label" : number(1, lie) + number(0, lie) + "r");
+         number(0, lie) +
+         (kind == 1 ? "17 host label" : number(1, lie) + number(0, lie) + number(ts, lie) + "r");
 }
 
-// Who, when and what of each.
+// End and seat of each.
 void HostileServer::add_members(std::size_t count, bool lie, std::string* bytes) {
   RespWriter reply(*bytes, RespWriter::Protocol::kResp3);
   for (std::size_t i = 0; i < count; ++i) {
-    reply.bulk(lie ? input_.bytes() : "somebody");
     reply.bulk(std::to_string(lie ? input_.integer() : time_));
-    reply.bulk(lie ? input_.bytes() : std::string(52, '\0') + "17 host label");
+    reply.bulk(lie ? input_.bytes() : std::string(66, '\0') + "17 host label");
   }
 }
 
@@ -233,7 +235,7 @@ std::string HostileServer::inspection(bool lie) {
   const std::string what = record(lie);
   std::string bytes;
   RespWriter reply(bytes, RespWriter::Protocol::kResp3);
-  reply.array(5 + 2 * waiters + 3 * members);
+  reply.array(5 + 2 * waiters + 2 * members);
   reply.bulk(number(static_cast<double>(time_), lie));
   reply.bulk(what.substr(0, lie ? input_.byte() : what.size()));
   for (const std::size_t count : {waiters, members, waiters}) {
@@ -253,7 +255,7 @@ std::string HostileServer::broken(bool lie) {
   const std::string what = record(lie);
   std::string bytes;
   RespWriter reply(bytes, RespWriter::Protocol::kResp3);
-  reply.array(3 + 3 * members);
+  reply.array(3 + 2 * members);
   reply.bulk(number(static_cast<double>(time_), lie));
   reply.bulk(what.substr(0, lie ? input_.byte() : what.size()));
   reply.integer(lie ? input_.integer() : 0);

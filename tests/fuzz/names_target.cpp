@@ -14,7 +14,7 @@
 namespace belay::fuzz {
 namespace {
 
-constexpr std::array kKinds{'r', 'q', 'w'};
+constexpr std::array kKinds{'r', 'w', 'm'};
 
 // Made of what the encoding and the patterns are about, or of anything.
 std::string text_of(Input& input) {

@@ -38,7 +38,7 @@ std::string client_of(std::size_t number) {
 
 std::vector<std::string> keys_of(const std::string& name) {
   return {"belay:r:{" + name + "}", "belay:f:{1}", "belay:w:{" + name + "}",
-          "belay:m:{" + name + "}", "belay:e:{" + name + "}"};
+          "belay:m:{" + name + "}"};
 }
 
 // What an answer was: the code of an error, or "" and the bytes of a reply.
@@ -164,7 +164,8 @@ void Calls::put_record() {
   record += packed(number(input_.flag() ? 1e7 : 0));
   if (joint) {
     const double limit = kind_of_record == 2 ? 3 : 0;
-    record += packed(number(static_cast<double>(input_.below(4)))) + packed(number(limit));
+    record += packed(number(static_cast<double>(input_.below(4)))) + packed(number(limit)) +
+              packed(number(static_cast<double>(now_) + 1e9));
     record += kind_of_record == 2 ? "" : group();
   } else {
     record += "17 host label";
@@ -187,21 +188,17 @@ void Calls::put_latch() {
   execute({"SET", keys_[0], record});
 }
 
-// One of those who hold it together.
+// One of those who hold it together: a seat, and who sits there.
 void Calls::put_member() {
-  const std::string epoch = packed(static_cast<double>(input_.below(3)));
-  const std::string who = lies()          ? std::string(input_.bytes())
-                          : input_.flag() ? client() + epoch
-                                          : client();
   const auto ts = static_cast<double>(now_);
-  const double until = ts + 1e6 * (static_cast<double>(input_.below(64)) - 5);
+  const std::int64_t until = now_ + 1'000'000 * (static_cast<std::int64_t>(input_.below(64)) - 5);
+  const std::string its = claim();
+  const std::string seat = its + packed(number(ts)) + packed(number(ts)) + packed(number(0)) +
+                           packed(number(1)) + packed16(1) + packed16(2) + "17 host label";
+  execute({"ZADD", keys_[3], std::to_string(until), lies() ? std::string(input_.bytes()) : seat});
   if (!lies()) {
-    execute({"ZADD", keys_[4], std::to_string(number(until)), who});
+    execute({"ZADD", keys_[3], std::to_string(-until), input_.flag() ? its : its.substr(0, 22)});
   }
-  const std::string member = (lies() ? packed(input_.real()) : epoch) + packed(number(ts)) +
-                             packed(number(ts)) + packed(number(until)) + packed(number(0)) +
-                             packed(number(1)) + packed16(1) + packed16(2) + "17 host label";
-  execute({"HSET", keys_[3], who, lies() ? std::string(input_.bytes()) : member});
 }
 
 void Calls::put_waiter() {
@@ -318,6 +315,14 @@ Argv Calls::arguments_of(const Script& script, std::size_t* resources) {
     return {packed(number(ts + 5e6)) + claim() + packed(number(ts)) + packed(number(3e7)) +
             packed16(1) + packed16(2)};
   }
+  if (&script == &scripts::kKeepMembers || &script == &scripts::kReleaseMembers) {
+    const std::string seat = claim() + packed(number(ts)) + packed(number(ts)) + packed(number(0)) +
+                             packed(number(1)) + packed16(1) + packed16(2);
+    return {&script == &scripts::kReleaseMembers
+                ? seat
+                : packed(number(ts + 5e6)) + seat + packed(number(3e7)) + kind(),
+            "17 host label"};
+  }
   if (&script == &scripts::kTake) {
     return {"17 host label", claim().substr(0, 22) + packed(number(ts + 5e6)) +
                                  packed(number(3e7)) + packed(number(input_.flag() ? 1e7 : 0)) +
@@ -380,7 +385,7 @@ void Calls::call() {
       {&scripts::kAcquire, &scripts::kLeave, &scripts::kRenew, &scripts::kInspect, &scripts::kBreak,
        &scripts::kLimit, &scripts::kMany, &scripts::kLatchAwait, &scripts::kLatchLeave,
        &scripts::kLatchDown, &scripts::kLatchSet, &scripts::kRelease, &scripts::kTake,
-       &scripts::kKeep});
+       &scripts::kKeep, &scripts::kKeepMembers, &scripts::kReleaseMembers});
   std::size_t resources = 1;
   Argv args = arguments_of(script, &resources);
   Argv keys;
@@ -391,8 +396,14 @@ void Calls::call() {
   if (&script == &scripts::kRelease || &script == &scripts::kKeep) {
     keys.resize(1);
   }
+  if (&script == &scripts::kKeepMembers) {
+    keys = {keys_[3]};
+  }
+  if (&script == &scripts::kReleaseMembers) {
+    keys = {keys_[0], keys_[3]};
+  }
   if (&script == &scripts::kTake) {
-    keys = {keys_[0], keys_[2], keys_[1]};
+    keys = {keys_[0], keys_[2], keys_[3], keys_[1]};
   }
   if (lies()) {
     keys.resize(input_.below(12), "belay:r:{c}");

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kCode = 1;
 constexpr std::size_t kNumber = 8;
 constexpr std::size_t kFirstKey = 3;  // verb, script, number of keys
-constexpr std::size_t kKeys = 5;      // of a name
+constexpr std::size_t kKeys = 4;      // of a name
 
 double number_at(std::string_view packed, std::size_t offset) {
   double number = 0;
@@ -22,6 +22,13 @@ double number_at(std::string_view packed, std::size_t offset) {
     std::memcpy(&number, packed.data() + offset, kNumber);
   }
   return number;
+}
+
+// The record of a name, by that or by its members.
+std::string record_of(std::string key) {
+  constexpr std::size_t kLetter = 6;  // behind "belay:"
+  key.at(kLetter) = 'r';
+  return key;
 }
 
 // Those of the engine; the node's own are answered before the engine hears of anything.
@@ -36,12 +43,16 @@ bool calls(const std::vector<std::string>& command, const Script& script) {
   return command.size() > kFirstKey && (command[1] == script.sha1 || command[1] == script.body);
 }
 
+bool keeps(const std::vector<std::string>& command) {
+  return calls(command, scripts::kKeep) || calls(command, scripts::kKeepMembers);
+}
+
 std::size_t names_of(const std::vector<std::string>& command) {
   const std::size_t keys = std::strtoul(command.at(2).c_str(), nullptr, 10);
-  if (calls(command, scripts::kRelease) || calls(command, scripts::kKeep)) {
+  if (calls(command, scripts::kRelease) || keeps(command)) {
     return keys;
   }
-  return calls(command, scripts::kTake) ? keys / 3 : keys / kKeys;
+  return calls(command, scripts::kTake) ? keys / 4 : keys / kKeys;
 }
 
 void Witness::on_sent(std::string_view bytes) {
@@ -104,17 +115,16 @@ void Witness::note_renewal(const Argv& command, std::string_view reply) {
   constexpr std::size_t kSize = kCode + kNumber + 1;
   constexpr std::size_t kFence = 38;  // behind the claim and the lease
   constexpr std::size_t kClaim = 30;
-  constexpr std::size_t kRow = 50;  // of a claim, in keep's argument
-  const bool keeps = calls(command, scripts::kKeep);
+  const bool kept = keeps(command);
+  const std::size_t row = calls(command, scripts::kKeep) ? 50 : 75;  // of a claim, in its argument
   const std::size_t claims = names_of(command);
   for (std::size_t i = 0; i < claims && reply.size() >= kNumber + (i + 1) * kSize; ++i) {
     const std::size_t at = kNumber + i * kSize;
     if (reply[at] == static_cast<char>(RenewCode::kOk)) {
-      const double fence = keeps
-                               ? number_at(command[kFirstKey + claims], kNumber + i * kRow + kClaim)
-                               : number_at(command[kFirstKey + claims * kKeys + 2 + i], kFence);
-      grants_.push_back(
-          {command[kFirstKey + i * (keeps ? 1 : kKeys)], fence, number_at(reply, at + kCode)});
+      const double fence = kept ? number_at(command[kFirstKey + claims], kNumber + i * row + kClaim)
+                                : number_at(command[kFirstKey + claims * kKeys + 2 + i], kFence);
+      grants_.push_back({record_of(command[kFirstKey + i * (kept ? 1 : kKeys)]), fence,
+                         number_at(reply, at + kCode)});
     }
   }
 }
@@ -144,7 +154,7 @@ void Witness::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros se
     note_acquire(command, reply.text());
   } else if (calls(command, scripts::kMany) || calls(command, scripts::kTake)) {
     note_many(command, reply.text());
-  } else if (calls(command, scripts::kRenew) || calls(command, scripts::kKeep)) {
+  } else if (calls(command, scripts::kRenew) || keeps(command)) {
     note_renewal(command, reply.text());
   }
   engine_.on_node_reply(node, id, reply, sent, now);

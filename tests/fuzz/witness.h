@@ -64,6 +64,8 @@ class Witness final : public NodeEvents {
 bool calls(const std::vector<std::string>& command, const Script& script);
 
 // How many names a script's command is about: behind verb and script it says how many keys follow.
+// Whether it renews what is plainly held.
+bool keeps(const std::vector<std::string>& command);
 std::size_t names_of(const std::vector<std::string>& command);
 
 }  // namespace belay::fuzz

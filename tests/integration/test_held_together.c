@@ -439,9 +439,23 @@ static void test_silence(Server* server) {
 static void test_deleted(Server* server) {
   for (int way = 0; way < kWayCount; ++way) {
     const Trio trio = trio_of(server->url, server->url, way, scaled(600));
-    server_ask(server, "DEL", "belay:r:{a}", NULL);
+    server_ask(server, "DEL", "belay:m:{a}", NULL);
     check_both_lost(&trio);
     const int64_t next = GRANTED(try_way(trio.other, way));
+    check_next_tenure(&trio, next);
+    CHECK_INT(1, holders_of(trio.other, "a"));
+    trio_free(&trio);
+  }
+}
+
+// The members' renewals do not look at it: they go on until somebody takes the name.
+static void test_deleted_record(Server* server) {
+  for (int way = 0; way < kWayCount; ++way) {
+    const Trio trio = trio_of(server->url, server->url, way, scaled(600));
+    server_ask(server, "DEL", "belay:r:{a}", NULL);
+    CHECK_STATUS(BELAY_OK, belay_verify(trio.one, trio.holds[0], NULL));
+    const int64_t next = GRANTED(try_way(trio.other, way));
+    check_both_lost(&trio);
     check_next_tenure(&trio, next);
     CHECK_INT(1, holders_of(trio.other, "a"));
     trio_free(&trio);
@@ -540,8 +554,9 @@ const Test held_together_tests[] = {
     {"An abandoned hold of those that several have lapses", test_abandoned},
     {"One of those who hold a name together falls silent: its hold ends, the others' do not",
      test_silence},
-    {"When the record of a name that several hold is deleted, each loses it at its next renewal",
-     test_deleted},
+    {"When the members of a name are deleted, each loses it at its next renewal", test_deleted},
+    {"When the record of a name that several hold is deleted, each loses it once it is taken",
+     test_deleted_record},
     {"When the server is wiped, all who hold a name together lose it at once", test_wiped},
     {"A break parts all who hold a name together from it, and tells them", test_broken},
     {"A client that ends leaves what it holds together with others", test_client_ends},

@@ -194,8 +194,8 @@ static void test_rights(Server* server) {
   server_tell(server, "ACL", "SETUSER", "latch", "reset", "on", ">s3cret", "~belay:*",
               "resetchannels", "&belay:*", "+subscribe", "+publish", "+time", "+eval", "+evalsha",
               "+get", "+set", "+setrange", "+del", "+exists", "+pexpire", "+pttl", "+zadd", "+zrem",
-              "+zrange", "+zrevrange", "+zrank", "+zscore", "+zcard", "+zremrangebyscore", "+hget",
-              "+hmget", "+hlen", "+hset", "+hdel", NULL);
+              "+zrange", "+zrevrange", "+zcount", "+zscore", "+zcard", "+zremrangebyrank",
+              "+zremrangebyscore", "+hget", "+hmget", "+hlen", "+hset", "+hdel", NULL);
   belay_client* client = CLIENT(.url = server->url, .user = "latch", .password = "s3cret");
   CHECK(belay_latch_set(client, "a", -1, 1, 60000, NULL) > 0);
   CHECK_INT(1, belay_latch_count(client, "a", -1, NULL));

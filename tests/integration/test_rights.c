@@ -130,14 +130,13 @@ static void test_tracking(Server* server) {
 // ---- Each right
 
 // What locks need on the server; some primitives need more.
-static const char* const kRightsOfLocks[] = {"time",   "get",     "set",       "setrange", "del",
-                                             "exists", "pexpire", "pttl",      "publish",  "zadd",
-                                             "zrem",   "zrange",  "zrevrange", "zscore",   "zcard",
-                                             "hget",   "hmget",   "hlen",      "hset",     "hdel"};
+static const char* const kRightsOfLocks[] = {
+    "time",    "get",   "set",  "setrange", "del",       "exists", "pexpire", "pttl",
+    "publish", "zadd",  "zrem", "zrange",   "zrevrange", "zscore", "zcard",   "zremrangebyrank",
+    "hget",    "hmget", "hlen", "hset",     "hdel"};
 static const char* const kRightsOfSeveral[] = {"mget", "mset"};
 static const char* const kRightsOfLatches[] = {"zremrangebyscore"};
-static const char* const kRightsToInspect[] = {"get",    "hmget", "hlen", "zcard",
-                                               "zrange", "zrank", "hget"};
+static const char* const kRightsToInspect[] = {"get", "hmget", "hlen", "zcount", "zrange"};
 static const char* const kRightsOfWrites[] = {"get", "set", "incr"};
 
 static void make_lacking(const Server* server, const char* right) {

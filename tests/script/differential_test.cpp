@@ -226,7 +226,7 @@ class Caller {
   }
 
   Argv call(const std::string& verb, const Argv& args, const Argv& locks) {
-    Argv argv{"EVALSHA", sha1s_[verb], std::to_string(locks.size() * 5 + 2)};
+    Argv argv{"EVALSHA", sha1s_[verb], std::to_string(locks.size() * 4 + 2)};
     for (const std::string& one : locks) {
       const Argv keys = keys_of(one);
       argv.insert(argv.end(), keys.begin(), keys.end());
@@ -385,7 +385,7 @@ class Caller {
       case 5:
         return {"SET", keys[3], "no waiters"};
       case 10:
-        return {"HSET", keys[4], "no", "ends"};
+        return {"ZADD", keys[3], "1", "nobody"};
       case 6:
         return {"CONFIG", "SET", "maxmemory", "1"};
       case 7:
@@ -393,7 +393,7 @@ class Caller {
       case 9:
         return {"CONFIG", "SET", "maxmemory", "0"};
       default:
-        return {"DEL", keys[static_cast<std::size_t>(random_.between(0, 4))]};
+        return {"DEL", keys[static_cast<std::size_t>(random_.between(0, 3))]};
     }
   }
 
@@ -524,7 +524,7 @@ class Differential : public testing::TestWithParam<Backend::Kind> {
       if (!client.empty()) {
         toggle(client);
       }
-      const bool compare = i % kCallsBetweenComparisons == 0;
+      const bool compare = true;
       if (!agree_on(caller.next()) || (compare && !agree_on_contents())) {
         ADD_FAILURE() << "seed " << seed << ", call " << i;
         return;

@@ -71,7 +71,7 @@ class LatchTest : public LockTest {
 
   const std::vector<std::string>& latch_keys() const { return keys_; }
 
-  const std::string& seen_key() const { return keys_[4]; }
+  const std::string& seen_key() const { return keys_[3]; }
 
  private:
   const std::vector<std::string> keys_ = keys_of("orders");

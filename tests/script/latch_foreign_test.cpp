@@ -53,7 +53,7 @@ TEST_P(LatchForeign, LatchIsLeftAloneByTheVerbsOfTheLock) {
 }
 
 TEST_P(LatchForeign, ListAtAnyKeyIsLeftAloneAndNamed) {
-  for (const std::size_t place : {0U, 1U, 2U, 3U, 4U}) {
+  for (const std::size_t place : {0U, 1U, 2U, 3U}) {
     const std::string& key = latch_keys()[place];
     command({"FLUSHALL"});
     set(1);
@@ -62,7 +62,7 @@ TEST_P(LatchForeign, ListAtAnyKeyIsLeftAloneAndNamed) {
     command({"RPUSH", key, "x"});
     const std::string words = "BELAYTYPE key " + key + " holds a list";
     const std::vector<std::vector<std::string>> concerned{
-        kVerbs, {}, {"down", "await"}, {}, {"set", "down"}};
+        kVerbs, {}, {"down", "await"}, {"set", "down"}};
     expect_refusal(concerned[place], words);
   }
 }

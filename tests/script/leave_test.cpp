@@ -368,7 +368,7 @@ TEST_P(Leave, LeavesNothingToTheNextThatAsksWhenItWasTakenUp) {
 TEST_P(Leave, LeavesPermitsToTheNextThatAsksWhenItsClientEnds) {
   for (const bool released_before : {false, true}) {
     SCOPED_TRACE(released_before);
-    command({"DEL", record_key(), queue_key(), members_key(), ends_key()});
+    command({"DEL", record_key(), queue_key(), members_key()});
     listen({"B", "C"});
     for (const char* client : {"A", "B", "C"}) {
       acquire_with({.client = client, .kind = kSemaphore, .limit = 1});

@@ -2,6 +2,7 @@
 // server and in the inboxes afterwards, unpacked. One thread; GoogleTest makes one per test.
 #include "script/lock_fixture.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <map>
@@ -16,7 +17,6 @@ namespace {
 constexpr std::string_view kMark = "mark";
 constexpr std::size_t kClientSize = 22;
 constexpr int kExpiresOffset = 57;
-constexpr std::size_t kMemberExpiresOffset = 24;
 
 // Every reply but an error repeats the mark of its call.
 void take_mark(const Script& script, Reply* reply) {
@@ -47,20 +47,21 @@ std::string code_name(const Reply& reply, std::initializer_list<const char*> nam
   return code >= 1 && code <= names.size() ? names.begin()[code - 1] : "unknown code";
 }
 
-Member unpack_member(const std::string& who, const std::string& end, const std::string& bytes) {
+// Who is lost sits there since never.
+Member unpack_member(const std::string& end, const std::string& seat) {
   Member member;
-  member.client = client_of(who);
-  member.ends = static_cast<std::int64_t>(std::stod(end));
-  Unpacker in(bytes);
+  member.ends = std::stoll(end);
+  Unpacker in(seat);
+  member.client = client_of(std::string(in.bytes(kClientSize)));
   member.epoch = in.number();
   member.fence = in.number();
   member.since = in.number();
-  member.expires = in.number();
   member.delay = in.number();
+  member.expires = member.since == 0 ? 0 : member.ends - member.delay;
   member.permits = in.number();
   member.holds = in.u16();
   member.local_waiters = in.u16();
-  EXPECT_TRUE(in.complete()) << printable(bytes);
+  EXPECT_TRUE(in.complete()) << printable(seat);
   member.info = in.rest();
   return member;
 }
@@ -69,7 +70,7 @@ Member unpack_member(const std::string& who, const std::string& end, const std::
 
 std::vector<std::string> keys_of(const std::string& name) {
   const std::string tag = ":{" + name + "}";
-  return {"belay:r" + tag, "belay:f" + tag, "belay:w" + tag, "belay:m" + tag, "belay:e" + tag};
+  return {"belay:r" + tag, "belay:f" + tag, "belay:w" + tag, "belay:m" + tag};
 }
 
 std::string packed_double(double number) {
@@ -157,6 +158,7 @@ Record unpack_record(std::string_view bytes) {
   if (record.joint) {
     record.used = in.number();
     record.limit = in.number();
+    record.stands = in.number();
     record.group = in.rest();
   } else {
     record.info = in.rest();
@@ -302,7 +304,7 @@ Broken LockTest::break_lock(std::int64_t fence, const std::string& info, std::in
   if (is_late(reply)) {
     return {.code = "late"};
   }
-  if (reply.is_error() || reply.elements.size() < 3 || reply.elements.size() % 3 != 0) {
+  if (reply.is_error() || reply.elements.size() < 3 || reply.elements.size() % 2 == 0) {
     return {.code = reply.is_error() ? reply.error_code() : reply.canonical()};
   }
   Broken result;
@@ -312,9 +314,8 @@ Broken LockTest::break_lock(std::int64_t fence, const std::string& info, std::in
   }
   result.more = reply.elements[2].integer == 1;
   result.more_part = reply.elements[2].integer == 2;
-  for (std::size_t i = 3; i < reply.elements.size(); i += 3) {
-    result.members.push_back(unpack_member(reply.elements[i].text, reply.elements[i + 1].text,
-                                           reply.elements[i + 2].text));
+  for (std::size_t i = 3; i + 1 < reply.elements.size(); i += 2) {
+    result.members.push_back(unpack_member(reply.elements[i].text, reply.elements[i + 1].text));
   }
   return result;
 }
@@ -333,9 +334,8 @@ Inspected LockTest::inspect(int most) {
   result.count = reply.elements[2].integer;
   result.member_count = reply.elements[3].integer;
   const std::size_t members_at = 5 + 2 * static_cast<std::size_t>(reply.elements[4].integer);
-  for (std::size_t i = members_at; i < reply.elements.size(); i += 3) {
-    result.members.push_back(unpack_member(reply.elements[i].text, reply.elements[i + 1].text,
-                                           reply.elements[i + 2].text));
+  for (std::size_t i = members_at; i + 1 < reply.elements.size(); i += 2) {
+    result.members.push_back(unpack_member(reply.elements[i].text, reply.elements[i + 1].text));
   }
   for (std::size_t i = 5; i < members_at; i += 2) {
     Inspected::Waiter waiter;
@@ -448,24 +448,30 @@ void LockTest::lapse() {
   command({"SETRANGE", record_key(), std::to_string(kExpiresOffset), packed(now() - 1)});
 }
 
+std::string LockTest::seat_of(const std::string& who) {
+  const Reply seats = command({"ZRANGE", members_key(), "(0", "+inf", "BYSCORE"});
+  const auto found = std::find_if(seats.elements.begin(), seats.elements.end(),
+                                  [&who](const Reply& seat) { return seat.text.starts_with(who); });
+  return found == seats.elements.end() ? "" : found->text;
+}
+
+void LockTest::end_member(const std::string& who, std::int64_t at) {
+  const std::string seat = seat_of(who);
+  ASSERT_FALSE(seat.empty());
+  command({"ZADD", members_key(), std::to_string(at), seat, std::to_string(-at), who});
+}
+
 void LockTest::lapse_member(const std::string& who) {
-  std::string bytes = command({"HGET", members_key(), who}).text;
-  ASSERT_GT(bytes.size(), kMemberExpiresOffset + 2 * sizeof(double));
-  const std::int64_t delay =
-      unpacked(std::string_view(bytes).substr(kMemberExpiresOffset + sizeof(double)));
-  const std::int64_t until = now() - 1;
-  bytes.replace(kMemberExpiresOffset, sizeof(double), packed(until));
-  command({"HSET", members_key(), who, bytes});
-  command({"ZADD", ends_key(), std::to_string(until + delay), who});
+  ASSERT_TRUE(member(who));
+  end_member(who, now() - 1 + member(who)->delay);
 }
 
 std::optional<Member> LockTest::member(const std::string& who) {
-  const Reply end = command({"ZSCORE", ends_key(), who});
-  const Reply bytes = command({"HGET", members_key(), who});
-  if (bytes.kind != Reply::Kind::kString || end.kind == Reply::Kind::kNull) {
+  const std::string seat = seat_of(who);
+  if (seat.empty()) {
     return std::nullopt;
   }
-  return unpack_member(who, end.text, bytes.text);
+  return unpack_member(command({"ZSCORE", members_key(), seat}).text, seat);
 }
 
 void LockTest::queue_the_dead(int count) {

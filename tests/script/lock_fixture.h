@@ -27,7 +27,7 @@ inline constexpr int kSemaphore = 2;
 inline const std::string kInbox = "belay:i:";
 inline const std::string kSecret = "its waiter's secret.";
 
-// The five keys of a resource, in the scripts' order.
+// The four keys of a resource, in the scripts' order.
 std::vector<std::string> keys_of(const std::string& name);
 
 // Client "A" has the id "A---------------------".
@@ -127,6 +127,7 @@ struct Record {
   // Of what several hold together.
   std::int64_t used = 0;
   std::int64_t limit = 0;
+  std::int64_t stands = 0;
   std::string group;
 };
 
@@ -264,6 +265,11 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
   void lapse_member(const std::string& who);
   std::optional<Member> member(const std::string& who);
 
+  // Where a client's id sits, or a claim of a semaphore. Empty: nowhere.
+  std::string seat_of(const std::string& who);
+  // Lets its lease and its lock-delay end at that time.
+  void end_member(const std::string& who, std::int64_t at);
+
   // All that stands on the server, as text; without times to live.
   std::string contents() { return contents_of(*backend_); }
 
@@ -279,8 +285,6 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
   const std::string& queue_key() const { return keys_[2]; }
 
   const std::string& members_key() const { return keys_[3]; }
-
-  const std::string& ends_key() const { return keys_[4]; }
 
   std::int64_t handed_ = 0;
 

@@ -95,8 +95,10 @@ class MovingSlot : public testing::TestWithParam<Backend::Kind> {
     EXPECT_EQ(source_.ask({"CLUSTER", "SETSLOT", slot_, "MIGRATING", target_.id()}), "OK");
   }
 
-  void move_record() {
-    EXPECT_EQ(source_.ask({"MIGRATE", "127.0.0.1", target_.port(), keys_[0], "0", "60000"}), "OK");
+  void move_record() { move_key(keys_[0]); }
+
+  void move_key(const std::string& key) {
+    EXPECT_EQ(source_.ask({"MIGRATE", "127.0.0.1", target_.port(), key, "0", "60000"}), "OK");
   }
 
   // The client "A" takes the lock; what it was told is its fence.
@@ -159,7 +161,7 @@ class MovingSlot : public testing::TestWithParam<Backend::Kind> {
                                     .take();
     return {{scripts::kAcquire, keys_, {a_.packed()}},
             {scripts::kAcquire, keys_, {b.packed()}},
-            {scripts::kTake, {keys_[0], keys_[2], keys_[1]}, {"info", to_take}},
+            {scripts::kTake, {keys_[0], keys_[2], keys_[3], keys_[1]}, {"info", to_take}},
             {scripts::kLeave, keys_, {to_leave, kInbox}},
             {scripts::kRenew, keys_, {kInbox, limits, renewal.packed()}},
             {scripts::kInspect, keys_, {"10"}},
@@ -230,6 +232,38 @@ TEST_P(MovingSlot, IsKeptWhileSomebodyWaits) {
   EXPECT_EQ(kept(at_source()(keep(fence, kLease))), "ok, somebody waits");
   move_record();
   EXPECT_EQ(kept(at_target()(keep(fence, kLease))), "ok, somebody waits");
+}
+
+// A member is renewed by the members alone, whoever else has them and wherever the record is.
+TEST_P(MovingSlot, RenewsMembersWhereverTheyAre) {
+  AcquireCall share = a_;
+  share.group = "r";
+  const Reply granted = run(source_.redis(), {scripts::kAcquire, keys_, {share.packed()}});
+  ASSERT_TRUE(granted.text.starts_with(kOk)) << granted.canonical();
+  Unpacker in(std::string_view(granted.text).substr(1));
+  const std::int64_t since = in.number();
+  const std::string seat = Packer()
+                               .bytes(claim("A", 1))
+                               .number(in.number())
+                               .number(since)
+                               .number(0)
+                               .number(1)
+                               .u16(1)
+                               .u16(0)
+                               .take();
+  const std::string row = Packer().number(2 * kLease).u8(kLock).take();
+  const Call keep{
+      scripts::kKeepMembers, {keys_[3]}, {Packer().number(kNever).take() + seat + row, share.info}};
+  begin_move();
+  EXPECT_EQ(kept(at_source()(keep)), "ok");
+  move_record();
+  EXPECT_EQ(kept(at_source()(keep)), "ok");
+  const Call release{scripts::kReleaseMembers, {keys_[0], keys_[3]}, {seat, share.info}};
+  EXPECT_EQ(at_source()(release).error_code(), "TRYAGAIN");
+  move_key(keys_[3]);
+  EXPECT_EQ(at_source()(keep).error_code(), "ASK");
+  EXPECT_EQ(kept(at_target()(keep)), "ok");
+  EXPECT_TRUE(at_target()(release).text.starts_with(kOk));
 }
 
 INSTANTIATE_TEST_SUITE_P(On, MovingSlot,

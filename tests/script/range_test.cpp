@@ -128,10 +128,10 @@ TEST_P(Ranges, AreNotForThoseWhoShare) {
 }
 
 // A foreign key is found before anything is written.
-TEST_P(Ranges, AreNotHandedOnWhereTheEndsAreForeign) {
+TEST_P(Ranges, AreNotHandedOnWhereTheMembersAreForeign) {
   leave_with({.client = "B"});
   acquire_with({.client = "C", .group = "r"});
-  command({"SET", ends_key(), "of somebody else"});
+  command({"SET", members_key(), "of somebody else"});
   EXPECT_EQ(leave_with({.client = "A", .given = a_.fence}), "BELAYTYPE");
   EXPECT_EQ(record()->client, "A");
   EXPECT_EQ(queue(), std::vector<std::string>{"C"});

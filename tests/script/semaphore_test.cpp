@@ -7,6 +7,7 @@ namespace belay::test {
 namespace {
 
 constexpr std::int64_t kDayMs = 86'400'000;
+constexpr std::int64_t kStandsMs = 600'000 + 2 * kLease / 1000;
 
 class Semaphore : public JointTest {
  protected:
@@ -114,7 +115,7 @@ TEST_P(Semaphore, RemembersItsLimitForADay) {
   EXPECT_EQ(used(), 0);
   EXPECT_EQ(leftovers(), 0);
   EXPECT_GT(pttl(record_key()), kDayMs - 60'000);
-  EXPECT_LE(pttl(record_key()), kDayMs);
+  EXPECT_LE(pttl(record_key()), kDayMs + kStandsMs + 1);
   EXPECT_EQ(permits("B", 1, 4).code, "limit");
   EXPECT_EQ(permits("B", 1).code, "granted");
 }
@@ -187,7 +188,6 @@ TEST_P(Semaphore, ServesInOrderAndTellsEach) {
   EXPECT_EQ(messages[2].type, kSemaphore);
   EXPECT_EQ(used(), 3);
   EXPECT_EQ(queue(), Names{"D"});
-  EXPECT_EQ(record()->fence, messages[1].fence);
 }
 
 TEST_P(Semaphore, LetsNoSmallRequestPassALargeOne) {
@@ -275,11 +275,9 @@ TEST_P(Semaphore, ServesNoMoreThanSixtyFourACall) {
 TEST_P(Semaphore, TakesBackNoMoreThanSixtyFourACall) {
   for (int i = 0; i < kSkips + 6; ++i) {
     permits("A", 1, kSkips + 6, i + 1);
-    lapse_member(claim("A", i + 1));
-    command({"ZADD", ends_key(), std::to_string(now() + kSecond * 60), claim("A", i + 1)});
   }
   for (int i = 0; i < kSkips + 6; ++i) {
-    command({"ZADD", ends_key(), "1000", claim("A", i + 1)});
+    end_member(claim("A", i + 1), 1000);
   }
   EXPECT_EQ(try_permits("B", kSkips + 6).code, "busy");
   EXPECT_EQ(used(), 6);
@@ -515,8 +513,8 @@ TEST_P(Semaphore, DropsNoMoreThanSixtyFourThatAskForTooMuchACall) {
 
 // ---- What somebody deletes by hand
 
-TEST_P(Semaphore, LosesItsPermitsWithItsRecordOrItsEnds) {
-  for (const std::string& key : {record_key(), ends_key()}) {
+TEST_P(Semaphore, LosesItsPermitsWithItsRecordOrItsMembers) {
+  for (const std::string& key : {record_key(), members_key()}) {
     command({"FLUSHALL"});
     const Acquired a = permits("A", 2, 3);
     command({"DEL", key});
@@ -542,12 +540,12 @@ TEST_P(Semaphore, WaiterBringsItsLimitBackWithALostRecord) {
   EXPECT_EQ(used(), 1);
 }
 
-TEST_P(Semaphore, CountsAgainFromNothingOnceAMembersTextWasLost) {
+TEST_P(Semaphore, FreesPermitsInTimeOfWhomNobodyFinds) {
   permits("A", 3, 4);
-  command({"DEL", members_key()});
+  command({"ZREM", members_key(), claim("A", 1)});
   EXPECT_EQ(try_permits("B", 2).code, "busy");
   EXPECT_EQ(give_back("A"), "not ours");
-  command({"ZADD", ends_key(), "1000", claim("A", 1)});
+  end_member(claim("A", 1), 1000);
   EXPECT_EQ(try_permits("B", 4).code, "granted");
   EXPECT_EQ(used(), 4);
 }
@@ -625,7 +623,7 @@ TEST_P(Kinds, WaitersOfAnotherKindAreDroppedWhereTheNameIsHeldTogether) {
   EXPECT_TRUE(queue().empty());
   EXPECT_EQ(permits("A", 1).code, "granted");
   permits("C", 1);
-  command({"DEL", record_key(), ends_key()});
+  command({"DEL", record_key(), members_key()});
   share("A");
   EXPECT_EQ(members(), Names{"C"});
 }

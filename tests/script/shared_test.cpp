@@ -35,7 +35,7 @@ TEST_P(Shared, IsTakenByTheFirstReader) {
   EXPECT_EQ(one.delay, 5 * kSecond);
   EXPECT_EQ(one.permits, 1);
   EXPECT_EQ(one.holds, 1);
-  EXPECT_EQ(one.local_waiters, 2);
+  EXPECT_EQ(one.local_waiters, 0);  // which its renewals tell
   EXPECT_EQ(one.info, "web-7");
   EXPECT_EQ(stored_fence(), reply.fence);
 }
@@ -125,7 +125,7 @@ TEST_P(Shared, IsTakenAloneByItsOnlyMembersNewerEpoch) {
   EXPECT_EQ(second.code, "granted");
   EXPECT_GT(second.fence, first.fence);
   EXPECT_FALSE(record()->joint);
-  EXPECT_EQ(command({"EXISTS", ends_key()}).integer, 0);
+  EXPECT_EQ(command({"EXISTS", members_key()}).integer, 0);
 }
 
 TEST_P(Shared, IsTakenByItsHoldersNewerEpoch) {
@@ -308,7 +308,7 @@ TEST_P(Shared, GoesToAWriterBehindDeadReaders) {
   acquire("W");
   EXPECT_EQ(leave("A"), "ok");
   EXPECT_EQ(record()->client, "W");
-  EXPECT_EQ(command({"EXISTS", ends_key()}).integer, 0);
+  EXPECT_EQ(command({"EXISTS", members_key()}).integer, 0);
 }
 
 TEST_P(Shared, OutlivesAReaderWhoseLeaseHasEnded) {
@@ -333,7 +333,7 @@ TEST_P(Shared, IsTakenByAWriterOnceAllLeasesHaveEnded) {
   lapse_member(client_id("B"));
   EXPECT_EQ(acquire("W").code, "granted");
   EXPECT_FALSE(record()->joint);
-  EXPECT_EQ(command({"EXISTS", ends_key(), members_key()}).integer, 0);
+  EXPECT_EQ(command({"EXISTS", members_key()}).integer, 0);
 }
 
 TEST_P(Shared, IsServedByARenewalThatFindsTheLastLeaseEnded) {
@@ -361,7 +361,7 @@ TEST_P(Shared, IsRenewedByEachMember) {
   EXPECT_EQ(one.holds, 4);
   EXPECT_EQ(one.local_waiters, 5);
   EXPECT_EQ(one.info, "info");
-  for (const std::string& key : {record_key(), members_key(), ends_key()}) {
+  for (const std::string& key : {record_key(), members_key()}) {
     EXPECT_GT(pttl(key), 3 * kLease / 1000) << key;
   }
 }
@@ -606,26 +606,25 @@ TEST_P(Shared, NothingStaysForEver) {
   acquire("W");
   EXPECT_GT(pttl(members_key()), 590'000);
   EXPECT_GT(pttl(record_key()), 590'000);
-  EXPECT_GT(pttl(ends_key()), 590'000);
   EXPECT_GT(pttl(queue_key()), 110'000);
   share("B", 1, "r");  // queued: shortens nothing
   EXPECT_GT(pttl(members_key()), 590'000);
-  for (const std::string& key : {members_key(), record_key(), ends_key(), queue_key()}) {
-    EXPECT_LE(pttl(key), 601'000) << key;
+  for (const std::string& key : {members_key(), record_key(), queue_key()}) {
+    EXPECT_LE(pttl(key), 2 * 600'000 + 600'001) << key;
   }
 }
 
 TEST_P(Shared, ShortLeaseNeverShortensThoseOfOthers) {
   share("A", 1, "r", 600 * kSecond);
   share("B", 1, "r", kSecond);
-  for (const std::string& key : {members_key(), record_key(), ends_key()}) {
+  for (const std::string& key : {members_key(), record_key()}) {
     EXPECT_GT(pttl(key), 590'000) << key;
   }
 }
 
 // What somebody deletes by hand frees the lock; who held it finds that out, and nobody is stuck.
-TEST_P(Shared, LosesItsMembersWithItsRecordOrItsEnds) {
-  for (const std::string& key : {record_key(), ends_key()}) {
+TEST_P(Shared, LosesItsMembersWithItsRecordOrItsMembers) {
+  for (const std::string& key : {record_key(), members_key()}) {
     command({"FLUSHALL"});
     const Acquired a = share("A");
     acquire("W");
@@ -679,27 +678,30 @@ TEST_P(Shared, WriterThatWasStoppedIsServedInItsTurn) {
   EXPECT_EQ(record()->client, "W");
 }
 
-// Else the text of a member would stay behind for as long as others prolong the hash that has it.
-TEST_P(Shared, EndsStandForAsLongAsTheTexts) {
+// Longer than any lease, so that renewals seldom have to prolong it; and no longer without an end.
+TEST_P(Shared, StandsForLongerThanItsLeases) {
+  const std::int64_t slack = 600'000;
   const Acquired a = share("A", 1, "r", 10 * kSecond);
   share("B", 1, "r", kSecond);
-  for (const std::string& key : {members_key(), ends_key()}) {
-    EXPECT_GT(pttl(key), 9'000) << key;
-    EXPECT_LE(pttl(key), 11'001) << key;
+  for (const std::string& key : {record_key(), members_key()}) {
+    EXPECT_GT(pttl(key), slack + 10'000) << key;
+    EXPECT_LE(pttl(key), slack + 20'001) << key;
   }
-  EXPECT_EQ(renew_share("A", a.fence, 600 * kSecond).code, "ok");
-  EXPECT_GT(pttl(members_key()), 590'000);
-  EXPECT_GT(pttl(ends_key()), 590'000);
+  EXPECT_EQ(renew_share("A", a.fence, 700 * kSecond).code, "ok");
+  for (const std::string& key : {record_key(), members_key()}) {
+    EXPECT_GT(pttl(key), slack + 700'000) << key;
+    EXPECT_LE(pttl(key), slack + 1'400'001) << key;
+  }
 }
 
-TEST_P(Shared, NoTextOfTheDeadStaysBehind) {
+TEST_P(Shared, NothingOfTheDeadStaysBehind) {
   for (int i = 0; i < 2 * kSkips + 2; ++i) {
     share("R" + std::to_string(i));
   }
   command({"DEL", record_key()});
   share("B");
   EXPECT_EQ(members(), Names{"B"});
-  EXPECT_EQ(command({"HLEN", members_key()}).integer, 1);
+  EXPECT_EQ(command({"ZCARD", members_key()}).integer, 2);  // a seat, and who sits there
 }
 
 TEST_P(Shared, InspectShowsNoMemberWhoseEndHasCome) {
@@ -717,15 +719,15 @@ TEST_P(Shared, InspectShowsNoMemberWhoseEndHasCome) {
   EXPECT_TRUE(inspect().members.empty());
 }
 
-TEST_P(Shared, MemberWhoseTextIsLostHoldsItUntilItsEnd) {
+TEST_P(Shared, MemberWhomNobodyFindsHoldsItUntilItsEnd) {
   listen({"W"});
   const Acquired a = share("A");
   acquire("W");
-  command({"DEL", members_key()});
+  command({"ZREM", members_key(), client_id("A")});
   EXPECT_EQ(acquire("W").code, "queued");
   EXPECT_EQ(renew_share("A", a.fence).code, "not ours");
   EXPECT_EQ(share("A", 1).code, "queued");  // it waits for itself as for anybody
-  command({"ZADD", ends_key(), std::to_string(now() - 1), client_id("A")});
+  end_member(client_id("A"), now() - 1);
   EXPECT_EQ(acquire("W").code, "granted");
 }
 

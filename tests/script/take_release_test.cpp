@@ -32,10 +32,10 @@ class Plain : public JointTest {
     }
   };
 
-  // Records, queues, fences.
+  // Records, queues, members, fences.
   static std::vector<std::string> keys_to_take(const Names& names) {
     std::vector<std::string> keys;
-    for (const std::size_t which : {0U, 2U, 1U}) {
+    for (const std::size_t which : {0U, 2U, 3U, 1U}) {
       for (const std::string& name : names) {
         keys.push_back(keys_of(name)[which]);
       }
@@ -198,7 +198,7 @@ TEST_P(Plain, TakesNoneWhereAFenceIsNotBehindTheClock) {
 
 TEST_P(Plain, HasDistinctFencesInOneSlot) {
   std::vector<std::string> keys = keys_to_take({"a", "b", "c"});
-  for (const std::size_t fence : {6U, 7U, 8U}) {
+  for (const std::size_t fence : {9U, 10U, 11U}) {
     keys[fence] = "belay:f:{0}";
   }
   const Reply reply = run(scripts::kTake, keys, {"info", TakeCall().packed(3)});

@@ -25,6 +25,11 @@ std::string claim_of(std::string_view entry) {
   return std::string(entry.substr(0, contract::kClaimSize));
 }
 
+// In the members' sorted set.
+bool is_seat(const Server::Ranked& one) {
+  return one.member.size() >= contract::kMemberSize;
+}
+
 constexpr std::string_view kPrefix = "belay:";
 constexpr std::size_t kClientSize = 22;
 // What a few grants reserve that follow at once.
@@ -42,7 +47,6 @@ void Custody::watch(const std::string& name) {
                       key_of(kPrefix, 'r', name),
                       key_of(kPrefix, 'w', name),
                       key_of(kPrefix, 'm', name),
-                      key_of(kPrefix, 'e', name),
                       fence_key_of(kPrefix, slot_of(key_of(kPrefix, 'r', name))),
                       {},
                       {},
@@ -61,6 +65,12 @@ Custody::Queue Custody::queue_of(const Watched& watched) const {
     }
   }
   return queue;
+}
+
+std::size_t Custody::size_of_who(const Watched& watched) const {
+  const auto record = world_.server(watched.host).text(watched.record_key).value_or("");
+  return record.size() > 1 && record[1] == contract::kSemaphore ? contract::kClaimSize
+                                                                : kClientSize;
 }
 
 Custody::Holders Custody::live_holders(const Watched& watched) const {
@@ -97,19 +107,20 @@ Custody::Holders Custody::holders(const Watched& watched, Micros until) const {
 }
 
 void Custody::add_members(const Watched& watched, Micros until, Holders* holders) const {
-  for (const Server::Ranked& end : world_.server(watched.host).ranked(watched.ends_key)) {
-    const std::optional<std::string_view> bytes =
-        world_.server(watched.host).field(watched.members_key, end.member);
-    Unpacker fields(bytes.value_or(std::string_view()));
+  for (const Server::Ranked& seat : world_.server(watched.host).ranked(watched.members_key)) {
+    if (!is_seat(seat)) {
+      continue;
+    }
+    Unpacker fields(seat.member);
     Holder holder;
-    holder.process = process_of(end.member);
+    holder.process = process_of(fields.bytes(kClientSize));
     holder.epoch = fields.number();
     holder.fence = holder.last_fence = fields.number();
-    fields.number();  // since
-    holder.expires = fields.number();
-    holder.kept_until = holder.expires + fields.number();
-    if (fields.complete() && holder.kept_until >= until) {
-      holders->emplace(end.member, holder);
+    const bool lost = fields.number() == 0;
+    holder.kept_until = static_cast<Micros>(seat.score);
+    holder.expires = lost ? 0 : holder.kept_until - fields.number();
+    if (holder.kept_until >= until) {
+      holders->emplace(seat.member.substr(0, size_of_who(watched)), holder);
     }
   }
 }
@@ -177,7 +188,7 @@ void Custody::before_script() {
 
 void Custody::after_script(int process, Server::Args argv) {
   for (Watched& watched : watched_) {
-    check_texts(watched);
+    check_members(watched);
     check_queue(watched);
     check_newcomers(watched);
     const Holders after = live_holders(watched);
@@ -252,24 +263,33 @@ void Custody::check_order(const Watched& watched, const std::string& who) {
   }
 }
 
-// No text of a member without its end: nobody would remove it. Somebody may delete those.
-void Custody::check_texts(const Watched& watched) {
-  if (faults_.data_loss) {
+// Each seat is somebody's, who is found by when it ends; and as much is in use as they have.
+// Somebody may delete keys.
+void Custody::check_members(const Watched& watched) {
+  Server& server = world_.server(watched.host);
+  const std::string_view record = server.text(watched.record_key).value_or("");
+  if (faults_.data_loss || record.size() < contract::kHeaderSize + contract::kJointSize ||
+      record[contract::kClaimOffset] != 0) {
     return;
   }
-  std::set<std::string> listed;
-  for (const Server::Ranked& member : world_.server(watched.host).ranked(watched.ends_key)) {
-    listed.insert(member.member);
-  }
-  // What has expired lives again when the clock steps back, unless somebody has looked meanwhile.
-  if (faults_.clock_back && listed.empty()) {
-    return;
-  }
-  for (const std::string& who : world_.server(watched.host).fields(watched.members_key)) {
-    if (!listed.contains(who)) {
-      world_.violation("the text of process " + std::to_string(process_of(who)) +
-                       " stays behind at '" + watched.name + "'");
+  std::map<std::string, double> seats;
+  std::map<std::string, double> sitting;
+  std::int64_t used = 0;
+  for (const Server::Ranked& one : server.ranked(watched.members_key)) {
+    if (is_seat(one)) {
+      seats[one.member.substr(0, size_of_who(watched))] = one.score;
+      used += Unpacker(std::string_view(one.member).substr(contract::kPermitsOffset)).number();
+    } else {
+      sitting[one.member] = -one.score;
     }
+  }
+  const std::int64_t counted = Unpacker(record.substr(contract::kHeaderSize)).number();
+  // What has expired lives again when the clock steps back, unless somebody has looked meanwhile.
+  if (seats != sitting || (used != counted && !(faults_.clock_back && seats.empty()))) {
+    world_.violation("the members of '" + watched.name +
+                     "' are broken: " + std::to_string(seats.size()) + " seats, " +
+                     std::to_string(sitting.size()) + " who sit, " + std::to_string(counted) +
+                     " in use, of which they have " + std::to_string(used));
   }
 }
 

@@ -69,7 +69,6 @@ class Custody {
     std::string record_key;
     std::string queue_key;
     std::string members_key;
-    std::string ends_key;
     std::string fence_key;
     Holders before;
     Holders there;  // also what had lapsed
@@ -80,6 +79,7 @@ class Custody {
   };
 
   Queue queue_of(const Watched& watched) const;
+  std::size_t size_of_who(const Watched& watched) const;
   Holders live_holders(const Watched& watched) const;
   // Those that are kept until then at least.
   Holders holders(const Watched& watched, Micros until) const;
@@ -87,7 +87,7 @@ class Custody {
   bool had(Holders Watched::*which, const std::string& name, int process, std::int64_t epoch) const;
   void check_owner(const Watched& watched, const Holders& after, int process);
   void check_order(const Watched& watched, const std::string& who);
-  void check_texts(const Watched& watched);
+  void check_members(const Watched& watched);
   void check_queue(const Watched& watched);
   void check_newcomers(Watched& watched);
   void check_served(const Watched& watched, const Holders& holders);

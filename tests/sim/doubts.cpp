@@ -14,7 +14,7 @@ namespace {
 constexpr Micros kRounding = 5;  // of converting between clocks
 constexpr std::size_t kClientSize = 22;
 constexpr std::size_t kFirstKey = 3;  // after EVALSHA, the script, how many keys
-constexpr std::size_t kKeys = 5;      // of each name
+constexpr std::size_t kKeys = 4;      // of each name
 
 }  // namespace
 
@@ -149,25 +149,25 @@ void Doubts::after_script(int process, Server::Args argv) {
       request.number();  // epoch
       after_renewal(process, argv[kFirstKey + i * kKeys], request.number());
     }
-  } else if (runs(scripts::kKeep)) {
+  } else if (runs(scripts::kKeep) || runs(scripts::kKeepMembers)) {
+    const bool joint = runs(scripts::kKeepMembers);
     const auto keys = static_cast<std::size_t>(std::stoll(std::string(argv[2])));
     Unpacker request(argv[kFirstKey + keys]);
     request.number();  // not-after
     for (std::size_t i = 0; i < keys; ++i) {
       request.bytes(kClientSize);
-      request.number();  // epoch
-      request.number();  // fence
+      request.number();               // epoch
+      request.bytes(joint ? 36 : 8);  // the fence; of a seat, all that follows
       after_renewal(process, argv[kFirstKey + i], request.number());
-      request.u16();  // holds
-      request.u16();  // local waiters
+      request.bytes(joint ? 1 : 4);  // kind; or holds, local waiters
     }
   }
 }
 
-void Doubts::after_renewal(int process, std::string_view record, Micros lease) {
+void Doubts::after_renewal(int process, std::string_view key, Micros lease) {
   for (const std::string& name : watched_) {
-    if (record == key_of("belay:", 'r', name) &&
-        custody_.expires(name, process) == world_.server_time(world_.host_of(record)) + lease) {
+    if ((key == key_of("belay:", 'r', name) || key == key_of("belay:", 'm', name)) &&
+        custody_.expires(name, process) == world_.server_time(world_.host_of(key)) + lease) {
       check_extension(process, name, lease);
     }
   }

@@ -70,7 +70,7 @@ class Doubts {
   void on_extended(const Process& process, const Event& event, Extension* extension);
   Micros vagueness(int process) const;
   void check_length(const Process& process, const Event& event, Micros least, Micros lease);
-  void after_renewal(int process, std::string_view record, Micros lease);
+  void after_renewal(int process, std::string_view key, Micros lease);
   void check_extension(int process, const std::string& name, Micros lease);
   bool alone(const Place& place) const;
 

@@ -13,7 +13,7 @@ namespace {
 constexpr Micros kRounding = 5;  // of converting between clocks
 constexpr std::size_t kClientSize = 22;
 constexpr std::size_t kFirstKey = 3;  // after EVALSHA, the script, how many keys
-constexpr std::size_t kKeys = 5;      // of each name that is left in full
+constexpr std::size_t kKeys = 4;      // of each name that is left in full
 
 bool runs(Server::Args argv, const Script& script) {
   return argv[1] == script.sha1 || argv[1] == script.body;
@@ -45,6 +45,12 @@ void Releases::after_script(int process, Server::Args argv) {
     return;
   }
   const bool in_full = runs(argv, scripts::kLeave);
+  if (runs(argv, scripts::kReleaseMembers)) {
+    Unpacker seat(argv[kFirstKey + 2]);
+    seat.bytes(kClientSize);
+    left(process, name_of("belay:", 'r', argv[kFirstKey]).value_or(""), seat.number(), false);
+    return;
+  }
   if (!in_full && !runs(argv, scripts::kRelease)) {
     return;
   }

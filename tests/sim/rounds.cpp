@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kClientSize = 22;
 constexpr std::size_t kClaimSize = 30;
-constexpr std::size_t kFirstArg = 8;  // after EVALSHA, the script, how many keys, and five of them
+constexpr std::size_t kFirstArg = 7;  // after EVALSHA, the script, how many keys, and four of them
 
 bool calls(Server::Args argv, const Script& script) {
   return argv.size() > kFirstArg && (argv[1] == script.sha1 || argv[1] == script.body);

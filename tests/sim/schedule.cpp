@@ -33,7 +33,7 @@ constexpr std::int64_t kLimit = 3;
 constexpr const char* kLatch = "l";
 constexpr Micros kLatchGoes = 3 * kSecond;  // after the last request: nobody will open it any more
 constexpr Micros kMostBack = 4 * kSecond;   // that a clock goes: what the dead have is kept as long
-constexpr Micros kEndAfter = 200 * kSecond;  // a queue that nobody polls stands for 120 s
+constexpr Micros kEndAfter = 1000 * kSecond;  // so long stands what several held at most
 
 // Somebody in a process who wants locks: submits, waits for the event, holds, gives back, over and
 // over.

@@ -119,17 +119,24 @@ void write_entries(Call& call, const SortedSet* zset, std::int64_t from, std::in
   }
 }
 
-void range_by_score(Call& call, const RangeOptions& options) {
+// The ranks of the entries in a range of scores: from, and one past the last.
+struct Ranks {
+  std::int64_t from = 0;
+  std::int64_t end = 0;
+};
+
+// None after answering what is wrong with the key or the bounds.
+std::optional<Ranks> ranks_of_scores(Call& call) {
   const auto least = parse_bound(call.argv[2]);
   const auto greatest = parse_bound(call.argv[3]);
   if (!least || !greatest) {
     call.reply.error("ERR min or max is not a float");
-    return;
+    return std::nullopt;
   }
   bool ok = false;
   const auto* const zset = find_typed<SortedSet>(call, call.argv[1], ok);
   if (!ok) {
-    return;
+    return std::nullopt;
   }
   // How many entries come before the bound; `past`: with those at it.
   const auto before = [&](double score, bool past) -> std::int64_t {
@@ -143,14 +150,31 @@ void range_by_score(Call& call, const RangeOptions& options) {
                                 }) -
            entries.begin();
   };
-  const std::int64_t first = before(least->score, least->exclusive);
-  const std::int64_t end = before(greatest->score, !greatest->exclusive);
+  return Ranks{before(least->score, least->exclusive),
+               before(greatest->score, !greatest->exclusive)};
+}
+
+void range_by_score(Call& call, const RangeOptions& options) {
+  const std::optional<Ranks> ranks = ranks_of_scores(call);
+  if (!ranks) {
+    return;
+  }
+  const auto [first, end] = *ranks;
   // A negative number to skip leaves nothing.
   const bool nothing = options.skip < 0 || end - first <= options.skip;
   const std::int64_t from = nothing ? end : first + options.skip;
   const std::int64_t left = nothing ? 0 : end - from;
   const std::int64_t count = options.most < 0 ? left : std::min(options.most, left);
-  write_entries(call, zset, from, from + count, false, options.with_scores);
+  bool ok = false;
+  write_entries(call, find_typed<SortedSet>(call, call.argv[1], ok), from, from + count, false,
+                options.with_scores);
+}
+
+void zcount(Call& call) {
+  const std::optional<Ranks> ranks = ranks_of_scores(call);
+  if (ranks) {
+    call.reply.integer(std::max<std::int64_t>(0, ranks->end - ranks->from));
+  }
 }
 
 void range(Call& call, bool reverse) {
@@ -245,6 +269,23 @@ void zscore(Call& call) {
   }
 }
 
+void zmscore(Call& call) {
+  bool ok = false;
+  const auto* const zset = find_typed<SortedSet>(call, call.argv[1], ok);
+  if (!ok) {
+    return;
+  }
+  call.reply.array(call.argv.size() - 2);
+  for (const std::string_view member : call.argv.subspan(2)) {
+    const auto score = zset != nullptr ? zset->score(member) : std::nullopt;
+    if (score) {
+      call.reply.number(*score);
+    } else {
+      call.reply.null();
+    }
+  }
+}
+
 void zcard(Call& call) {
   bool ok = false;
   const auto* const zset = find_typed<SortedSet>(call, call.argv[1], ok);
@@ -253,27 +294,11 @@ void zcard(Call& call) {
   }
 }
 
-// Both ends included: the others are not known here.
-void zremrangebyscore(Call& call) {
-  const auto bound = [](std::string_view text) { return parse_double(text.empty() ? "0" : text); };
-  const auto low = bound(call.argv[2]);
-  const auto high = bound(call.argv[3]);
-  if (!low || !high) {
-    call.reply.error("ERR min or max is not a float");
-    return;
-  }
-  bool ok = false;
-  auto* const zset = find_typed<SortedSet>(call, call.argv[1], ok);
-  if (!ok) {
-    return;
-  }
+// Removes those of that rank, and answers how many they were.
+void remove_ranks(Call& call, SortedSet* zset, Ranks ranks) {
   std::vector<std::string> members;
-  if (zset != nullptr) {
-    for (const auto& [score, member] : zset->entries()) {
-      if (score >= *low && score <= *high) {
-        members.push_back(*member);
-      }
-    }
+  for (std::int64_t i = ranks.from; zset != nullptr && i < ranks.end; ++i) {
+    members.push_back(*zset->entries()[static_cast<std::size_t>(i)].second);
   }
   for (const std::string& member : members) {
     zset->remove(member);
@@ -284,6 +309,32 @@ void zremrangebyscore(Call& call) {
   call.reply.integer(static_cast<std::int64_t>(members.size()));
 }
 
+void zremrangebyrank(Call& call) {
+  const auto first = parse_integer(call.argv[2]);
+  const auto last = parse_integer(call.argv[3]);
+  if (!first || !last) {
+    call.reply.error(kNotAnInteger);
+    return;
+  }
+  bool ok = false;
+  auto* const zset = find_typed<SortedSet>(call, call.argv[1], ok);
+  if (!ok) {
+    return;
+  }
+  const auto size = zset != nullptr ? static_cast<std::int64_t>(zset->size()) : 0;
+  remove_ranks(call, zset,
+               {std::max<std::int64_t>(*first < 0 ? *first + size : *first, 0),
+                std::min(*last < 0 ? *last + size : *last, size - 1) + 1});
+}
+
+void zremrangebyscore(Call& call) {
+  const std::optional<Ranks> ranks = ranks_of_scores(call);
+  if (ranks) {
+    bool ok = false;
+    remove_ranks(call, find_typed<SortedSet>(call, call.argv[1], ok), *ranks);
+  }
+}
+
 constexpr Command kCommands[] = {
     {"zadd", -4, kWrite | kDenyOom, 1, 1, zadd},
     {"zrem", -3, kWrite, 1, 1, zrem},
@@ -292,7 +343,10 @@ constexpr Command kCommands[] = {
     {"zpopmin", -2, kWrite, 1, 1, zpopmin},
     {"zrank", 3, 0, 1, 1, zrank},
     {"zscore", 3, 0, 1, 1, zscore},
+    {"zmscore", -3, 0, 1, 1, zmscore},
     {"zcard", 2, 0, 1, 1, zcard},
+    {"zcount", 4, 0, 1, 1, zcount},
+    {"zremrangebyrank", 4, kWrite, 1, 1, zremrangebyrank},
     {"zremrangebyscore", 4, kWrite, 1, 1, zremrangebyscore},
 };
 

@@ -22,9 +22,9 @@ constexpr int kLostPercent = 10;
 std::string_view verb_of(Server::Args argv) {
   for (const Script* script :
        {&scripts::kAcquire, &scripts::kMany, &scripts::kTake, &scripts::kLeave, &scripts::kRelease,
-        &scripts::kRenew, &scripts::kKeep, &scripts::kInspect, &scripts::kBreak, &scripts::kLimit,
-        &scripts::kGuard, &scripts::kLatchSet, &scripts::kLatchDown, &scripts::kLatchAwait,
-        &scripts::kLatchLeave}) {
+        &scripts::kRenew, &scripts::kKeep, &scripts::kKeepMembers, &scripts::kReleaseMembers,
+        &scripts::kInspect, &scripts::kBreak, &scripts::kLimit, &scripts::kGuard,
+        &scripts::kLatchSet, &scripts::kLatchDown, &scripts::kLatchAwait, &scripts::kLatchLeave}) {
     if (argv.size() > 1 && (argv[1] == script->sha1 || argv[1] == script->body)) {
       return script->name;
     }

@@ -47,7 +47,7 @@ class Scale : public Greeted {
   // How many claims a script is about.
   static std::size_t claims_of(const Words& command) {
     const bool keeps = command[1] == scripts::kKeep.sha1 || command[1] == scripts::kKeep.body;
-    return std::stoul(command[2]) / (keeps ? 1 : 5);
+    return std::stoul(command[2]) / (keeps ? 1 : 4);
   }
 
   static std::size_t claims_of(const std::vector<Words>& commands) {

@@ -100,7 +100,7 @@ TEST_F(Renewals, ThatAreAnsweredMoveTheDeadline) {
 }
 
 // The queue's key goes with those that are touched in full.
-TEST_F(Renewals, NameTheRecordAloneWhereNobodyElseHasToDoWithIt) {
+TEST_F(Renewals, NameOneKeyWhereNobodyElseHasToDoWithIt) {
   const auto is_in_full = [this](Claim& claim) {
     sent();
     renew(claim);
@@ -109,11 +109,87 @@ TEST_F(Renewals, NameTheRecordAloneWhereNobodyElseHasToDoWithIt) {
   EXPECT_FALSE(is_in_full(held("plain")));
   held("waited-for").held.others_wait = true;
   held("unconfirmed").held.confirmed = false;
-  held("shared").want.group = "readers";
   held("to-be-shared").held.share_with = "readers";
-  for (const char* const name : {"waited-for", "unconfirmed", "shared", "to-be-shared"}) {
+  for (const char* const name : {"waited-for", "unconfirmed", "to-be-shared"}) {
     EXPECT_TRUE(is_in_full(*ledger_.find_claim(Kind::kLock, name))) << name;
   }
+}
+
+// Those of an alone and of a joint hold go by different keys, and so by different commands. What is
+// asked for in full: when somebody may have to know who waits, news may be of the record, the name
+// would stand no longer, the server does not have what it was told.
+TEST_F(Renewals, OfMembersNameTheMembersAloneUnlessThereIsMoreToKnow) {
+  Claim& shared = held("a");
+  shared.want.group = "readers";
+  shared.held.others_wait = true;
+  shared.sits({server_time(), 0, 1}, config_.watchdog_lease, now_);
+  const auto is_in_full = [&] {
+    shared.held.renew_out = false;
+    sent();
+    watchdog_.want(held("b"));
+    renew(shared);
+    const std::vector<std::string> asked = sent("{a}");
+    EXPECT_EQ(asked.at(0).find("{b}"), std::string::npos);
+    EXPECT_NE(asked.at(0).find("belay:m:{a}"), std::string::npos);
+    return asked.at(0).find("belay:r:{a}") != std::string::npos;
+  };
+  EXPECT_FALSE(is_in_full());
+  shared.held.in_question = true;
+  EXPECT_TRUE(is_in_full());
+  shared.held.in_question = false;
+  shared.held.misses = 1;
+  EXPECT_FALSE(is_in_full());
+  shared.held.misses = 2;
+  EXPECT_TRUE(is_in_full());
+  shared.held.misses = 0;
+  shared.held.seat.holds = 7;
+  EXPECT_FALSE(is_in_full());  // people may wait for that number
+  now_ += 10 * kSecond;
+  EXPECT_TRUE(is_in_full());
+  shared.held.seat.holds = shared.holds.size();
+  EXPECT_FALSE(is_in_full());
+  now_ += 261 * kSecond;
+  EXPECT_TRUE(is_in_full());
+  shared.sits({}, config_.watchdog_lease, now_);
+  EXPECT_TRUE(is_in_full());
+}
+
+// Nobody looks whether others wait, and so none is said to have gone.
+TEST_F(Renewals, OfMembersAloneSayNothingOfOthers) {
+  Claim& shared = held("a");
+  shared.want.group = "readers";
+  shared.sits({server_time(), 0, 1}, config_.watchdog_lease, now_);
+  shared.held.others_wait = true;
+  shared.held.heard_at = now_ - kSecond;
+  renew(shared);
+  EXPECT_EQ(answer_renewal(1).kind, Verdict::Kind::kOurs);
+  EXPECT_TRUE(shared.held.others_wait);
+  EXPECT_EQ(shared.held.heard_at, now_ - kSecond);
+}
+
+// While a slot moves, a server refuses what touches more than one key.
+TEST_F(Renewals, InFullThatAreRefusedAreFollowedByLessWhereThatWillDo) {
+  Claim& shared = held("a");
+  shared.want.group = "readers";
+  shared.sits({server_time(), 0, 1, 5, 5}, config_.watchdog_lease, now_ - 60 * kSecond);
+  sent();
+  refuse(renew(shared));
+  EXPECT_NE(sent("{a}").at(0).find("belay:r:{a}"), std::string::npos);
+  renew(shared);
+  EXPECT_EQ(sent("{a}").at(0).find("belay:r:{a}"), std::string::npos);
+}
+
+// What the server was told is what it is named by from then on.
+TEST_F(Renewals, InFullTellTheSeatWhatItIsNamedBy) {
+  Claim& shared = held("a");
+  shared.want.group = "readers";
+  shared.sits({server_time(), 0, 1, 5, 5}, config_.watchdog_lease, now_ - 60 * kSecond);
+  renew(shared);
+  EXPECT_EQ(shared.held.seat.holds, 5U);
+  EXPECT_EQ(answer_renewal(1).kind, Verdict::Kind::kOurs);
+  EXPECT_EQ(shared.held.seat.holds, shared.holds.size());
+  EXPECT_EQ(shared.held.seat.local_waiters, 0U);
+  EXPECT_EQ(shared.held.told_at, now_);
 }
 
 TEST_F(Renewals, ThatDoNotSufficeAreAskedForInFullUntilTheyAreAnswered) {

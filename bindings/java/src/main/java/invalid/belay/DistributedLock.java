@@ -104,7 +104,8 @@ public final class DistributedLock implements Lock {
   }
 
   /**
-   * Sets for how long nobody gets the name after a hold was lost, so that the loser's last writes arrive.
+   * Sets for how long nobody gets the name after a hold was lost, so that the loser's last writes arrive. Others who may share a lock
+   * with the loser get in beside it all the same.
    *
    * @param delay at most a minute
    * @return a lock with this setting

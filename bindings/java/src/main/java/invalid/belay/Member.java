@@ -13,8 +13,8 @@ import java.time.Duration;
  * @param since for how long it has held or waited
  * @param lease of a holder: what is left of its lease
  * @param fence of a holder: its fence; its client may have a later one by now
- * @param holds of a holder: its client's holds, as of its last renewal
- * @param localWaiters of a holder: the waiters in its client, as of its last renewal
+ * @param holds of a holder: its client's holds, as of its last renewal or 10 s before
+ * @param localWaiters of a holder: the waiters in its client, as of the same
  * @param permits of a semaphore: how many
  * @param shared whether it is a reader of a lock
  */
