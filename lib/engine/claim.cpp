@@ -18,8 +18,6 @@ constexpr Micros kMaxHandoffTime = 10 * kMillisecond;
 constexpr Micros kStands = contract::kStandsUs / 2 / 10 * 9;
 // How often other numbers of holds and waiters are told, which only people read.
 constexpr Micros kTellAfter = 10 * kSecond;
-// How often the server may have something else than what it was told.
-constexpr int kMostMisses = 2;
 // How long after the server's word that nobody else waits owners may join those who share a claim.
 constexpr Micros kJoinWindow = 100 * kMillisecond;
 
@@ -63,7 +61,6 @@ void Claim::take(const Grant& grant, Micros now) {
   held.renew_at = kNever;
   held.renew_out = false;
   held.renew_in_full = false;
-  held.misses = 0;
   sits({grant.since, want.lock_delay, grant.permits}, grant.lease, now);
   held.look_at = watchable() ? now + kWatchAfter : kNever;
   held.others_wait = grant.others_wait;
@@ -97,8 +94,8 @@ Leaving Claim::end(Micros now) {
   left.joint = joint();
   left.fence = held.fence;
   left.seat = held.seat;
-  left.uncontended = was_held && held.confirmed && held.misses == 0 && !held.others_wait &&
-                     !asking.suspect_until.any() && !left.lost;
+  left.uncontended =
+      was_held && held.confirmed && !held.others_wait && !asking.suspect_until.any() && !left.lost;
   state = ClaimState::kIdle;
   held.awaits_reply = false;
   asking.told_to_look = false;
@@ -205,8 +202,8 @@ bool Claim::is_plain(Micros lease, Micros now) const {
   }
   if (joint()) {
     const bool told = held.seat.holds == holds.size() && held.seat.local_waiters == waiting.size();
-    return held.seat.since.any() && held.misses < kMostMisses && !held.in_question &&
-           waiting.empty() && now + lease + held.seat.lock_delay <= held.stands_until &&
+    return held.seat.since.any() && !held.in_question && waiting.empty() &&
+           now + lease + held.seat.lock_delay <= held.stands_until &&
            (told || now < held.told_at + kTellAfter);
   }
   return held.confirmed && !held.others_wait && !runs_short_of_fences();

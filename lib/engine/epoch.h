@@ -89,11 +89,10 @@ struct Held {
   bool renew_alone = false;
   // Somebody else has to do with it, as the server says: by the verb for that.
   bool renew_in_full = false;
-  // Of one of several: what the server was told of it in full and when, how often that was not what
-  // it has, and until when the name stands by that.
+  // Of one of several: what the server was told of it in full, when, and until when the name stands
+  // by that.
   Seat seat;
   Micros told_at = 0;
-  int misses = 0;
   Micros stands_until = 0;
   // When the latest renewal was sent, and when what it asked for has lapsed, however late it comes.
   Micros renewed_at = 0;

@@ -302,7 +302,6 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
   Claim& claim = *renewed.ref.claim;
   if (answer.code == RenewCode::kContended) {
     claim.held.renew_in_full = true;
-    claim.held.misses += claim.joint() ? 1 : 0;
     claim.held.renew_at = now;
     return {};
   }

@@ -117,7 +117,7 @@ TEST_F(Renewals, NameOneKeyWhereNobodyElseHasToDoWithIt) {
 
 // Those of an alone and of a joint hold go by different keys, and so by different commands. What is
 // asked for in full: when somebody may have to know who waits, news may be of the record, the name
-// would stand no longer, the server does not have what it was told.
+// would stand no longer.
 TEST_F(Renewals, OfMembersNameTheMembersAloneUnlessThereIsMoreToKnow) {
   Claim& shared = held("a");
   shared.want.group = "readers";
@@ -137,11 +137,7 @@ TEST_F(Renewals, OfMembersNameTheMembersAloneUnlessThereIsMoreToKnow) {
   shared.held.in_question = true;
   EXPECT_TRUE(is_in_full());
   shared.held.in_question = false;
-  shared.held.misses = 1;
   EXPECT_FALSE(is_in_full());
-  shared.held.misses = 2;
-  EXPECT_TRUE(is_in_full());
-  shared.held.misses = 0;
   shared.held.seat.holds = 7;
   EXPECT_FALSE(is_in_full());  // people may wait for that number
   now_ += 10 * kSecond;
