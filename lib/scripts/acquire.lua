@@ -183,7 +183,8 @@ end
 -- What several hold together. Whoever finds room at once leaves it to others to drop those whose leases have ended.
 if hand.members then
   hand.joint = hand.members.read(record)
-  if hand.joint and (hand.joint.waits or not fits() or hand.joint.stands < ts + lease + delay + @STANDS_US@ / 2) then
+  local room = hand.joint and not hand.joint.waits and fits() and not hand.members.find(who)
+  if hand.joint and not (room and hand.joint.stands >= ts + lease + delay + @STANDS_US@ / 2) then
     hand.joint = hand.members.sweep(hand.joint)
   end
   if kind == @SEMAPHORE@ and not hand.joint and limit == 0 then

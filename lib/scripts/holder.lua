@@ -7,9 +7,13 @@ local function prolong(key, ts, until_, packed, offset)
   redis.call('SETRANGE', key, offset, packed)
 end
 
--- Clears what is left of members whose record somebody has deleted. A key of another type stays.
+-- Clears what is left of members whose record somebody has deleted. A key of another type stays. Any other error is the call's:
+-- those members would go on.
 local function clear_members(key)
-  redis.pcall('ZREMRANGEBYRANK', key, 0, -1)
+  local reply = redis.pcall('ZREMRANGEBYRANK', key, 0, -1)
+  if type(reply) == 'table' and not reply.err:find('WRONGTYPE', 1, true) then
+    error(reply)
+  end
 end
 
 -- Writes the record of a new holder who is alone, under a new fence, or the next one of the range that is handed on. Returns the

@@ -34,7 +34,7 @@ local function members(keys, at, ts)
     -- Left by a record that somebody deleted. After the SET, which is refused where memory is full unless something was written.
     redis.call('DEL', key)
     is_there = false
-    return { used = 0, limit = limit, stands = 0, fence = fence, group = group }
+    return { used = 0, limit = limit, stands = 0, waits = false, fence = fence, group = group }
   end
 
   local function count(joint, used)

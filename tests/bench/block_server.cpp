@@ -224,11 +224,11 @@ void compare_joint(const Plan& plan, double renewal, Report& report) {
     }
     show_pairs(pairs, report);
     const double ratio_of_renewals = renewal_us(plan.server, how) / renewal;
-    report.line("a renewal of a " + std::string(how.what) +
-                " to that of a lock: " + number(ratio_of_renewals, 2));
-    report.at_most("a " + std::string(how.what) + "'s acquire and release, to a lock's", "<= 1.5",
-                   1.5, true, ratio(pairs[0].both_us, pairs[1].both_us).median, 2);
-    report.at_most("a " + std::string(how.what) + "'s renewal, to a lock's", "<= 1.5", 1.5, true,
+    report.line(std::string(how.what) +
+                ": a renewal to that of a lock: " + number(ratio_of_renewals, 2));
+    report.at_most(std::string(how.what) + ": acquire and release, to a lock's", "<= 1.5", 1.5,
+                   true, ratio(pairs[0].both_us, pairs[1].both_us).median, 2);
+    report.at_most(std::string(how.what) + ": renewal, to a lock's", "<= 1.5", 1.5, true,
                    ratio_of_renewals, 2);
     other.release();
   }

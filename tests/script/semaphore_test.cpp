@@ -224,6 +224,17 @@ TEST_P(Semaphore, TakesBackPermitsWhoseLeasesHaveEnded) {
   EXPECT_EQ(members(), (Names{"B", "C"}));
 }
 
+// It has been lost meanwhile, though nobody else has got it: the fence tells.
+TEST_P(Semaphore, EndedPermitIsGivenAnewToWhoeverAsksForIt) {
+  const Acquired first = permits("A", 2, 5);
+  lapse_member(claim("A", 1));
+  const Acquired second = permits("A", 2, 5);
+  EXPECT_EQ(second.code, "granted");
+  EXPECT_GT(second.fence, first.fence);
+  EXPECT_EQ(used(), 2);
+  EXPECT_EQ(renew_permits("A", first.fence).code, "not ours");
+}
+
 TEST_P(Semaphore, LateLeaveOfAnEndedPermitFreesNobodyElses) {
   listen({"D"});
   const Acquired a = permits("A", 2, 3);
