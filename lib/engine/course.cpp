@@ -386,7 +386,8 @@ void Course::on_grant(Claim& claim, const Grant& grant, Micros now) {
   const bool near = is_near(claim, grant.confirmed ? grant.lease : kMaxLease, now);
   if (grant.deadline <= now + usable || !near) {  // rule 4
     claim.asking.maybe_on_server = true;
-    claim.asking.expires_by = std::max(now + drifted(grant.lease), claim.asking.cut_until);
+    claim.asking.expires_by =
+        std::max({now + drifted(grant.lease), claim.asking.cut_until, claim.asking.expires_by});
     ask(claim, now);
     return;
   }
@@ -1130,9 +1131,10 @@ std::optional<Micros> Course::doubt_of(const Pending& pending) const {
   const Claim& claim = *pending.claim;
   if (pending.kind == PendingKind::kAcquire) {
     const bool answered = pending.reached && claim.node->up();
-    return answered                  ? std::nullopt
-           : claim.held.awaits_reply ? std::optional(claim.held.lapses_at)
-                                     : claim.asking.expires_by;
+    return answered ? std::nullopt
+           : claim.held.awaits_reply
+               ? std::optional(std::max(claim.held.lapses_at, claim.asking.expires_by))
+               : claim.asking.expires_by;
   }
   Micros until = 0;
   // The name may also stand for an older claim of ours, whose acquire was cut off and may still

@@ -753,6 +753,19 @@ TEST_F(CourseAlone, IsInDoubtOfAReleaseUntilItsRecordHasLapsed) {
   EXPECT_EQ(course_.release_timeout(*ledger_.pending(2), now_).in_doubt_until, lapses);
 }
 
+// The ask that is out may have prolonged what the message granted.
+TEST_F(CourseAlone, IsInDoubtForAsLongAsItsAskWhereAGrantComesTooLate) {
+  acquire(1);
+  const Pending& waits = *ledger_.pending(1);
+  const Micros doubt = course_.acquire_timeout(waits).in_doubt_until;
+  Message late = message(MessageKind::kGrant);
+  late.server_time = late.server_time + -290 * kMillisecond;
+  hear(late);
+  EXPECT_EQ(claim().state, ClaimState::kAsking);
+  EXPECT_TRUE(claim().asking.maybe_on_server);
+  EXPECT_GE(course_.acquire_timeout(waits).in_doubt_until, doubt);
+}
+
 // ---- Messages about what is over
 
 TEST_F(CourseAlone, LeavesOnceWhatOnlyAMessageKnowsOf) {
