@@ -27,8 +27,7 @@ class FencedWriteQuery final : public Query {
 
   [[nodiscard]] std::uint16_t slot() const override { return slot_of(write_.key); }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/,
-                                ServerTime not_after) const override {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, ServerTime not_after) override {
     Command command{0, &scripts::kGuard, {write_.key, guard_}, {}};
     command.args.push_back(Packer().number(write_.fence).time(not_after).take());
     command.args.insert(command.args.end(), write_.command.begin(), write_.command.end());

@@ -119,6 +119,7 @@ bool read_latch(std::string_view record, Inspection* inspection) {
   Unpacker fields(record);
   fields.bytes(3);  // version, kind, 0
   inspection->count = fields.number();
+  fields.bytes(24);  // of its requests
   inspection->generation = fields.number();
   return fields.complete() && inspection->count >= 0 && inspection->generation >= 0;
 }

@@ -1,5 +1,6 @@
 #include "dialect/latch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/config.h"
@@ -74,7 +75,7 @@ class SetQuery final : public LatchQuery {
 
   [[nodiscard]] Effect effect() const override { return Effect::kIdempotent; }
 
-  [[nodiscard]] Command command(std::int64_t highest_fence, ServerTime not_after) const override {
+  [[nodiscard]] Command command(std::int64_t highest_fence, ServerTime not_after) override {
     return latch().set(resource(), request_, count_, life_, highest_fence, not_after);
   }
 
@@ -118,9 +119,9 @@ class CountDownQuery final : public LatchQuery {
 
   [[nodiscard]] Effect effect() const override { return Effect::kIdempotent; }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/,
-                                ServerTime not_after) const override {
-    return latch().count_down(resource(), request_, by_, not_after);
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, ServerTime not_after) override {
+    since_ = since_.any() ? since_ : latch().first_sent(not_after);
+    return latch().count_down(resource(), request_, by_, not_after, since_);
   }
 
   Progress read(Reply reply, Event* event) override {
@@ -143,6 +144,7 @@ class CountDownQuery final : public LatchQuery {
  private:
   const RequestNumber request_;
   const std::int64_t by_;
+  ServerTime since_;
 };
 
 // A try to pass, by a claim of which nothing is remembered. Generation 0 is the current one.
@@ -151,7 +153,7 @@ class TryQuery : public LatchQuery {
   TryQuery(const LatchPrimitive& latch, std::string_view name, std::int64_t generation)
       : LatchQuery(latch, name), generation_(generation) {}
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, ServerTime not_after) const final {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, ServerTime not_after) final {
     AcquireArgs args;
     args.generation = generation_;
     args.not_after = not_after;
@@ -223,29 +225,50 @@ Command LatchPrimitive::acquire(const Resource& resource, const AcquireArgs& arg
   Packer packed;
   packed.bytes(me_.client).number(args.epoch).number(args.generation).time(args.not_after);
   packed.number(args.ticket).u8(args.queue ? 1 : 0).bytes(secret_of(me_, args.epoch));
-  return {0, &scripts::kLatchAwait, views(resource.keys), {packed.take(), me_.info}};
+  return {0,
+          &scripts::kLatchAwait,
+          {resource.keys[kRecordKey], resource.keys[kQueueKey]},
+          {packed.take(), me_.info}};
 }
 
 Command LatchPrimitive::leave(const Resource& resource, const LeaveArgs& args) const {
   Packer packed;
   packed.bytes(me_.client).number(args.epoch);
-  return {0, &scripts::kLatchLeave, views(resource.keys), {packed.take()}};
+  return {0, &scripts::kLatchLeave, {resource.keys[kQueueKey]}, {packed.take()}};
 }
 
 Command LatchPrimitive::set(const Resource& resource, RequestNumber request, std::int64_t count,
                             Micros life, std::int64_t highest_fence, ServerTime not_after) const {
   Packer packed;
   packed.bytes(me_.client).number(request.number).number(count).number(life);
-  packed.number(highest_fence).number(remember_).time(not_after);
-  return {
-      0, &scripts::kLatchSet, views(resource.keys), {packed.take(), me_.inbox_prefix(), me_.info}};
+  packed.number(highest_fence).number(remember()).time(not_after);
+  return {0,
+          &scripts::kLatchSet,
+          {resource.keys[kRecordKey], resource.keys[kFenceKey], resource.keys[kQueueKey]},
+          {packed.take(), me_.inbox_prefix(), me_.info}};
 }
 
 Command LatchPrimitive::count_down(const Resource& resource, RequestNumber request, std::int64_t by,
-                                   ServerTime not_after) const {
+                                   ServerTime not_after, ServerTime since) const {
   Packer packed;
-  packed.bytes(me_.client).number(request.number).number(by).number(remember_).time(not_after);
-  return {0, &scripts::kLatchDown, views(resource.keys), {packed.take(), me_.inbox_prefix()}};
+  packed.bytes(me_.client)
+      .number(request.number)
+      .number(by)
+      .number(remember())
+      .time(not_after)
+      .time(since);
+  return {0,
+          &scripts::kLatchDown,
+          {resource.keys[kRecordKey], resource.keys[kQueueKey]},
+          {packed.take(), me_.inbox_prefix()}};
+}
+
+ServerTime LatchPrimitive::first_sent(ServerTime not_after) const {
+  return {std::max<Micros>(1, not_after.since_1970 - request_timeout_)};
+}
+
+Micros LatchPrimitive::remember() const {
+  return std::max(60 * kSecond, 2 * request_timeout_);
 }
 
 std::optional<AcquireAnswer> LatchPrimitive::read_acquire(Reply reply) const {

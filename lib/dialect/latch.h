@@ -21,9 +21,8 @@ struct RequestNumber {
 
 class LatchPrimitive final : public Primitive {
  public:
-  // The server remembers requests for `remember`: longer than they are repeated.
-  LatchPrimitive(Identity identity, Micros remember)
-      : me_(std::move(identity)), remember_(remember) {}
+  LatchPrimitive(Identity identity, Micros request_timeout)
+      : me_(std::move(identity)), request_timeout_(request_timeout) {}
 
   [[nodiscard]] Kind kind() const override { return Kind::kLatch; }
 
@@ -47,12 +46,19 @@ class LatchPrimitive final : public Primitive {
 
   [[nodiscard]] Command set(const Resource& resource, RequestNumber request, std::int64_t count,
                             Micros life, std::int64_t highest_fence, ServerTime not_after) const;
+  // `since`: what first_sent() says of the first call of this request.
   [[nodiscard]] Command count_down(const Resource& resource, RequestNumber request, std::int64_t by,
-                                   ServerTime not_after) const;
+                                   ServerTime not_after, ServerTime since) const;
+  // About when a call is sent that is to do nothing beyond `not_after`.
+  [[nodiscard]] ServerTime first_sent(ServerTime not_after) const;
 
  private:
   const Identity me_;
-  const Micros remember_;
+  // A request is repeated for that long, and its bytes may arrive late: the server remembers it for
+  // longer.
+  [[nodiscard]] Micros remember() const;
+
+  const Micros request_timeout_;
 };
 
 // Begins a generation; IN_USE while one is running. `life`: 0 for ever.

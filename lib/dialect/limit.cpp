@@ -24,7 +24,7 @@ class LimitQuery final : public Query {
 
   [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
 
-  [[nodiscard]] Command command(std::int64_t highest_fence, ServerTime not_after) const override {
+  [[nodiscard]] Command command(std::int64_t highest_fence, ServerTime not_after) override {
     return semaphore_.limit(resource_, limit_, highest_fence, not_after);
   }
 

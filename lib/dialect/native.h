@@ -18,13 +18,11 @@ namespace belay {
 
 class NativeDialect final : public Dialect {
  public:
-  // A request is repeated for the request timeout, and its bytes may arrive late: the server
-  // remembers it for longer.
   NativeDialect(const Identity& identity, Micros request_timeout)
       : me(identity),
         lock(Kind::kLock, identity),
         semaphore(Kind::kSemaphore, identity),
-        latch(identity, std::max(60 * kSecond, 2 * request_timeout)) {}
+        latch(identity, request_timeout) {}
 
   [[nodiscard]] const Primitive& of(Kind kind) const override;
 

@@ -37,8 +37,7 @@ class InspectQuery final : public Query {
 
   [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/,
-                                ServerTime /*not_after*/) const override {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, ServerTime /*not_after*/) override {
     return dialect_.inspect(resource_);
   }
 
@@ -70,7 +69,7 @@ class BreakQuery final : public Query {
 
   [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
 
-  [[nodiscard]] Command command(std::int64_t highest_fence, ServerTime not_after) const override {
+  [[nodiscard]] Command command(std::int64_t highest_fence, ServerTime not_after) override {
     return dialect_.force(resource_, fence_, highest_fence, not_after);
   }
 
@@ -100,8 +99,7 @@ class ListQuery final : public Query {
 
   [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_LISTED; }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/,
-                                ServerTime /*not_after*/) const override {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, ServerTime /*not_after*/) override {
     Command command;
     command.args = {"SCAN", cursor_, "MATCH", dialect_.scan_pattern(), "COUNT", kScanCount};
     return command;
@@ -151,8 +149,7 @@ class PingQuery final : public Query {
  public:
   [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_PINGED; }
 
-  [[nodiscard]] Command command(std::int64_t /*highest_fence*/,
-                                ServerTime /*not_after*/) const override {
+  [[nodiscard]] Command command(std::int64_t /*highest_fence*/, ServerTime /*not_after*/) override {
     Command command;
     command.args = {"PING"};
     return command;

@@ -225,9 +225,9 @@ void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micro
 
 void Operations::on_answer(Pending& pending, Reply reply, Micros now) {
   const Query::Progress progress = pending.query->read(reply, &pending.event);
-  if (!pending.event.status.ok() && pending.query->effect() != Query::Effect::kNone &&
-      may_come_late(pending)) {  // what was refused now may be possible then
-    pending.event.status.in_doubt_until = pending.may_arrive_until;
+  if (!pending.event.status.ok() && pending.may_have_effect()) {
+    // What is refused now may have been possible before, or may be possible yet.
+    pending.event.status.in_doubt_until = std::max(pending.may_arrive_until, now + kMillisecond);
   }
   switch (progress) {
     case Query::Progress::kDone:

@@ -45,7 +45,7 @@ class Query {
   [[nodiscard]] virtual std::uint16_t slot() const { return 0; }
 
   // Beyond `not_after` it is to change nothing.
-  [[nodiscard]] virtual Command command(std::int64_t highest_fence, ServerTime not_after) const = 0;
+  [[nodiscard]] virtual Command command(std::int64_t highest_fence, ServerTime not_after) = 0;
 
   // Adds what a reply, which is no error, says to the event; also its status, where not OK.
   virtual Progress read(Reply reply, Event* event) = 0;

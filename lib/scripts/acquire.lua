@@ -74,7 +74,7 @@ end
 
 -- Else
 
--- with: calls record messages queue join
+-- with: calls foreign record messages queue join
 
 check_call(#KEYS >= 4 and #ARGV == 1 and #request >= @REQUEST_SIZE@)
 local version, kind, zero, claim, lease, not_after, grant, ticket, highest, in_turn, local_waiters, delay, permits, limit,
@@ -87,11 +87,11 @@ local client, epoch = claim:sub(1, @CLIENT_SIZE@), epoch_of(claim)
 check_call(version == @VERSION@ and zero == 0 and claim:byte() ~= 0 and are_sound(epoch, lease, grant, ticket, highest)
   and sound(delay) and (kind == @LOCK@ and limit == 0 and permits == 1
     or kind == @SEMAPHORE@ and sound(permits) and sound(limit) and group == '' and (permits > 0 or in_turn == 0)))
-local record = redis.call('GET', KEYS[1])
 local ts = now()
 if ts > not_after then
   return struct.pack('<Bd', @LATE@, ts)
 end
+local record = record_at(KEYS[1], ts)
 local problem = unreadable(record, KEYS[1], kind)
 if problem then
   return problem

@@ -9,7 +9,7 @@
 --          (with a fence that there is not), 2 to part more; then end (text) and seat of each member that was parted };
 --        or, packed: 4 (late), server time
 -- Messages: broken to who held it, grant and next to waiters; passed to those of a latch.
--- with: calls record fences messages holder queue members serve latch latch_waiters
+-- with: calls foreign record fences messages holder queue members serve latch latch_waiters
 
 check_call(#KEYS >= 4 and #ARGV == 3 and #ARGV[1] == 24)
 local fence, highest, not_after = struct.unpack('<ddd', ARGV[1])
@@ -21,9 +21,9 @@ if ts > not_after then
   return struct.pack('<Bd', @LATE@, ts)
 end
 
--- The record stays until all waiters have been told, as one of a latch whose time has ended.
+-- The record stays for as long as requests are remembered, as one of a latch whose time has ended.
 local function break_latch()
-  local latch, problem = latch_at(KEYS[1], ts)
+  local latch, problem = latch_of(record, KEYS[1], ts)
   if problem then
     return problem
   elseif latch and fence ~= 0 and fence ~= latch.generation then
@@ -31,17 +31,14 @@ local function break_latch()
   end
   local queue = queue_at(KEYS[3], nil, true)
   if latch then
-    redis.call('PEXPIRE', KEYS[1], @SWEEP_MS@)
-    redis.call('SETRANGE', KEYS[1], @ENDS_OFFSET@, struct.pack('<d', 1))
+    redis.call('PEXPIRE', KEYS[1], math.ceil(math.max(latch.last + latch.keep - ts, 0) / 1000) + @SWEEP_MS@)
+    redis.call('SETRANGE', KEYS[1], @LATCH_END_OFFSET@, struct.pack('<d', 1))
   end
   local more = tell_waiters(queue, KEYS[1], inbox, ts, latch and latch.generation or 0, @GONE@)
-  if not more then
-    redis.call('DEL', KEYS[1])
-  end
-  return { struct.pack('<d', ts), latch and record or '', more and 1 or 0 }
+  return { struct.pack('<d', ts), latch and record:sub(1, @LATCH_SIZE@) or '', more and 1 or 0 }
 end
 
-if begins_latch(record) then
+if record and record:byte(2) == @LATCH@ then
   return break_latch()
 end
 

@@ -18,7 +18,8 @@ local function guarded(verb)
   if fine then
     return failure
   end
-  local types = { 'string', 'string', 'hash', 'zset' }
+  -- Of one key or two, the last is to blame if the first is not.
+  local types = #KEYS == 1 and {} or #KEYS == 2 and { 'string' } or { 'string', 'string', 'hash', 'zset' }
   for index, key in ipairs(failure.err:find('WRONGTYPE', 1, true) and KEYS or {}) do
     local type_of = redis.pcall('TYPE', key).ok
     if type_of and type_of ~= 'none' and type_of ~= types[(index - 1) % 4 + 1] then

@@ -6,17 +6,17 @@
 --          ticket (text), entry without the time it asked last and the secret of each in order; then end (text) and seat of each
 --          member }
 --        A latch has waiters but no members, and no record once its time to live has ended.
--- with: calls record messages queue latch
+-- with: calls foreign record messages queue latch
 
 local most = tonumber(ARGV[1] or '')
 check_call(#KEYS >= 4 and most and sound(most))
 local record = redis.call('GET', KEYS[1])
 local ts = now()
-local is_latch, problem = begins_latch(record), nil
+local is_latch, problem = record and record:byte(2) == @LATCH@, nil
 if is_latch then
   local latch
-  latch, problem = latch_at(KEYS[1], ts)
-  record = latch and record
+  latch, problem = latch_of(record, KEYS[1], ts)
+  record = latch and record:sub(1, @LATCH_SIZE@)
 else
   problem = unreadable(record, KEYS[1])
 end

@@ -1,6 +1,6 @@
 -- Await: pass an open latch, else wait to be told that it has opened. Safe to repeat.
 --
--- KEYS  record, fence, queue, seen
+-- KEYS  record, queue
 -- ARGV  1 packed: claim (30 bytes), generation (0 = the current one), not-after us (do nothing beyond that time), ticket (a place
 --         in the queue that this claim had, 0 = none), wait in turn (0, 1), secret (20 bytes, for the MAC of passed)
 --       2 info
@@ -10,9 +10,9 @@
 --   4 late      5 stale (this client's newer claim waits)
 --   7 passed    generation: it has been opened
 --   8 missing   there is no latch, or that generation is not known to have been opened
--- with: calls messages queue join latch
+-- with: calls messages queue join foreign latch
 
-check_call(#KEYS >= 4 and #ARGV == 2 and #ARGV[1] == 75)
+check_call(#KEYS >= 2 and #ARGV == 2 and #ARGV[1] == 75)
 local claim, generation, not_after, ticket, in_turn = struct.unpack('<c30dddB', ARGV[1])
 local client, epoch = claim:sub(1, @CLIENT_SIZE@), epoch_of(claim)
 check_call(sound(epoch) and sound(generation) and sound(ticket))
@@ -20,12 +20,13 @@ local ts = now()
 if ts > not_after then
   return struct.pack('<Bd', @LATE@, ts)
 end
-local latch, problem = latch_at(KEYS[1], ts)
+local header = redis.call('GETRANGE', KEYS[1], 0, @LATCH_SIZE@ - 1)
+local latch, problem = latch_of(header ~= '' and header, KEYS[1], ts)
 if problem then
   return problem
 end
 
-local queue = queue_at(KEYS[3], client, true)
+local queue = queue_at(KEYS[2], client, true)
 local entry = queue.entry
 local newer = entry and epoch_of(entry) > epoch
 local function leave_queue()

@@ -76,7 +76,7 @@ end
 
 -- Else
 
--- with: calls record fences messages holder queue members serve
+-- with: calls foreign record fences messages holder queue members serve
 
 local OK, NOT_OURS, MORE = @LEFT@, @NOT_OURS@, @LEFT_MORE@
 local ROW, ROW_SIZE, COLUMNS = '<c30dBd', 47, 4

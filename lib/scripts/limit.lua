@@ -8,18 +8,17 @@
 --   4 late
 --   8 missing (looked for a limit that is not set)
 -- Messages: grant and next to waiters.
--- with: calls record fences messages holder queue members serve
+-- with: calls foreign record fences messages holder queue members serve
 
 check_call(#KEYS >= 4 and #ARGV == 2 and #ARGV[1] == 24)
 local limit, highest, not_after = struct.unpack('<ddd', ARGV[1])
 local inbox = ARGV[2]
 check_call(sound(limit) and sound(highest) and sound(not_after))
-local record = redis.call('GET', KEYS[1])
 local ts = now()
-
 if ts > not_after then
   return struct.pack('<Bd', @LATE@, ts)
 end
+local record = record_at(KEYS[1], ts)
 local problem = unreadable(record, KEYS[1], @SEMAPHORE@)
 if problem then
   return problem

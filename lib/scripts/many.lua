@@ -12,7 +12,7 @@
 --   4 late      5 stale (of one of them, this client's newer claim stands, or this one was lost and left)
 --   6 more (call again at once)
 -- Messages: settled to who handed on what is told again; where the queue of a free name was found: grant and next to waiters.
--- with: calls record fences messages holder queue members serve
+-- with: calls foreign record fences messages holder queue members serve
 
 local HEAD, HEAD_SIZE = '<c22dd', 38
 local ROW, ROW_SIZE, COLUMNS = '<dddH', 26, 4
@@ -41,7 +41,7 @@ for index = 1, count do
 end
 for _, name in ipairs(names) do
   local at = name.at
-  name.record = redis.call('GET', KEYS[at])
+  name.record = record_at(KEYS[at], ts)
   local problem = unreadable(name.record, KEYS[at], @LOCK@)
   if problem then
     return problem

@@ -31,19 +31,20 @@ end
 -- Why `record` cannot be read as one of `kind` (nil: of any that the verb knows), as an error reply; nil where it can or is
 -- absent.
 local function unreadable(record, key, kind)
-  if not record or is_record(record) and (not kind or record:byte(2) == kind) then
-    return nil
+  local fine = not record or is_record(record) and (not kind or record:byte(2) == kind)
+  return not fine and is_not(record, key, kind or @LOCK@) or nil
+end
+
+-- The record at a key; false where there is none, or only what remembers the requests of a latch that has ended.
+local function record_at(key, ts)
+  local record = redis.call('GET', key)
+  if record and #record >= @LATCH_SIZE@ and record:byte(1) == @VERSION@ and record:byte(2) == @LATCH@ then
+    local until_ = struct.unpack('<d', record, @LATCH_END_OFFSET@ + 1)
+    if until_ > 0 and until_ < ts then
+      return false
+    end
   end
-  if #record >= @HEADER_SIZE@ and record:byte(1) > @VERSION@ then
-    return redis.error_reply('BELAYVERSION key ' .. key .. ' was written by a newer version of Belay')
-  end
-  local kinds = { 'lock', 'semaphore', 'latch' }
-  local other = #record > 2 and record:byte(1) == @VERSION@ and kinds[record:byte(2)]
-  local wanted = kinds[kind or @LOCK@]
-  if other and other ~= wanted then
-    return redis.error_reply('BELAYTYPE key ' .. key .. ' holds a ' .. other .. ', not a ' .. wanted)
-  end
-  return redis.error_reply('BELAYTYPE key ' .. key .. ' does not hold a ' .. wanted)
+  return record
 end
 
 local function is_claim(record, claim)

@@ -10,7 +10,7 @@
 --   1 ok   2 not ours   3 the record cannot be read (another kind or version)
 -- or for all at once, packed: 4 late, server time
 -- Messages: next to the first waiter; settled to who handed it on; grant where a lapsed record was found.
--- with: calls record fences messages holder queue members serve
+-- with: calls foreign record fences messages holder queue members serve
 
 local OK, NOT_OURS, UNREADABLE = @RENEWED@, @NOT_OURS@, @UNREADABLE@
 

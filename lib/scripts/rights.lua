@@ -6,7 +6,7 @@ if mark:sub(@MARK_SIZE@ + 1, @MARK_SIZE@ + 1) == '?' then
   local inbox = mark:sub(@MARK_SIZE@ + 2)
   -- So many arguments after the first key: newer Redis (8.6.2, say) refuses to be asked about a command with too few or too many.
   local counts = { time = -1, pexpire = 1, evalsha = 1, hget = 1, hdel = 1, hmget = 1, zscore = 1, zrem = 1, publish = 1,
-    setrange = 2, zadd = 2, zcount = 2, zrange = 2, zrevrange = 2, zremrangebyrank = 2, zremrangebyscore = 2, mset = 2, set = 3,
+    setrange = 2, zadd = 2, zcount = 2, zrange = 2, zrevrange = 2, zremrangebyrank = 2, getrange = 2, mset = 2, set = 3,
     hset = 3 }
   local function arguments(right, key)
     return unpack({ key, mark, key, mark }, 1, 1 + (counts[right] or 0))

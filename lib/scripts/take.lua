@@ -64,7 +64,7 @@ if redis.call('EXISTS', unpack(KEYS, 1, 3 * count)) == 0 and are_behind(redis.ca
   return table.concat(replies)
 end
 
--- with: record
+-- with: foreign record
 
 -- Where all that stands are locks that others have alone, many would say no more.
 local remaining

@@ -31,9 +31,11 @@ struct How {
   bool shared = false;
   const char* identity = nullptr;
   const char* renewed_by = "zadd";  // which command of the server comes once in a renewal
+  int together = 1;                 // so many names are asked for as one
 };
 
 constexpr How kAlone{.what = "lock", .renewed_by = "pexpire"};
+constexpr How kSixteen{.what = "16 names", .together = 16};
 constexpr How kJoint[] = {{.what = "reader", .shared = true},
                           {.what = "identity", .identity = "bench"},
                           {.what = "permit", .primitive = BELAY_SEMAPHORE}};
@@ -63,10 +65,12 @@ class Crowd {
 
   // Returns when the server has all of it.
   void ask(const Names& names) {
-    for (const std::string& name : names) {
+    const auto add = how_.shared ? belay_request_add_shared_name : belay_request_add_name;
+    for (auto name = names.begin(); name != names.end();) {
       belay_request* const request = belay_request_new(how_.primitive);
-      const auto add = how_.shared ? belay_request_add_shared_name : belay_request_add_name;
-      expect_ok(add(request, name.c_str(), -1), "belay_request_add_name");
+      for (int i = 0; i < how_.together; ++i, ++name) {
+        expect_ok(add(request, name->c_str(), -1), "belay_request_add_name");
+      }
       if (how_.identity != nullptr) {
         expect_ok(belay_request_set_identity(request, how_.identity, -1),
                   "belay_request_set_identity");
@@ -81,7 +85,7 @@ class Crowd {
   }
 
   void take() {
-    for (int i = 0; i < kNames; ++i) {
+    for (int i = 0; i < kNames; i += how_.together) {
       holds_.push_back(next("an acquire"));
     }
   }
@@ -210,6 +214,20 @@ void show_pairs(const std::vector<Pairs>& sides, const Report& report) {
   }
 }
 
+// Several names that are had as one cost no more each than one alone, times this.
+void compare_together(const Plan& plan, Report& report) {
+  Crowd together(plan.server.url(), kSixteen);
+  Crowd alone(plan.server.url());
+  std::vector<Pairs> pairs{{kSixteen.what, {}, {}, {}}, {kAlone.what, {}, {}, {}}};
+  for (int round = 0; round < plan.rounds; ++round) {
+    run_pairs(plan.server, together, &pairs[0], kSixteen);
+    run_pairs(plan.server, alone, &pairs[1]);
+  }
+  show_pairs(pairs, report);
+  report.at_most("16 names: acquire and release, a name, to a lock's", "<= 1.5", 1.5, true,
+                 ratio(pairs[0].both_us, pairs[1].both_us).median, 2);
+}
+
 // What several may hold costs as much as a lock, times this; another client has it already.
 void compare_joint(const Plan& plan, double renewal, Report& report) {
   Crowd alone(plan.server.url());
@@ -262,6 +280,7 @@ void run_server(const Plan& plan, Report& report) {
   report.at_most("us of an acquire and its release", "<= 10.0", 10, true, pair, 1);
   report.at_most("us of a renewal", "<= 3.5", 3.5, true, renewal, 1);
   report.at_most("us of a contended hold", "<= 25.0", 25, true, hold, 1);
+  compare_together(plan, report);
   compare_joint(plan, renewal, report);
 }
 

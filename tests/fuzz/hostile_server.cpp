@@ -203,11 +203,12 @@ std::string HostileServer::record(bool lie) {
     return "";
   }
   if (kind == 3) {
-    return std::string("\1\3\0", 3) + number(2, lie) + number(1, lie) + number(1, lie) +
-           number(0, lie) + std::string(30, 'c') + "17 host label";
+    return std::string("\2\3\0", 3) + number(2, lie) + number(ts, lie) + number(6e7, lie) +
+           number(200, lie) + number(1, lie) + number(1, lie) + number(0, lie) +
+           std::string(2, '\0');
   }
   const std::string claim = kind == 1 ? std::string(22, 'c') + number(1, lie) : nobody;
-  return std::string("\1\1\0", 3) + claim + number(ts, lie) + number(ts, lie) +
+  return std::string("\2\1\0", 3) + claim + number(ts, lie) + number(ts, lie) +
          number(ts + 8, lie) + number(ts + 1e6, lie) + std::string(4, '\1') + nobody +
          number(0, lie) +
          (kind == 1 ? "17 host label" : number(1, lie) + number(0, lie) + number(ts, lie) + "r");

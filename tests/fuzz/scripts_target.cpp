@@ -151,7 +151,7 @@ const std::string& Calls::some_key() {
 
 void Calls::put_record() {
   const auto ts = static_cast<double>(now_);
-  std::string record(1, static_cast<char>(lies() ? input_.byte() : 1));
+  std::string record(1, static_cast<char>(lies() ? input_.byte() : contract::kVersion));
   const bool joint = input_.flag();
   const char kind_of_record = joint ? kind() : '\1';
   record.push_back(kind_of_record);
@@ -179,9 +179,15 @@ void Calls::put_record() {
 void Calls::put_latch() {
   const auto ts = static_cast<double>(now_);
   const double until = input_.flag() ? 0 : ts + 1e6 * (static_cast<double>(input_.below(64)) - 5);
-  std::string record = std::string("\1\3\0", 3) +
+  std::string record = std::string("\2\3\0", 3) +
                        packed(number(static_cast<double>(input_.below(4)))) + packed(number(ts)) +
-                       packed(number(ts)) + packed(number(until)) + claim() + "17 host label";
+                       packed(number(6e7)) +
+                       packed(number(static_cast<double>(input_.below(300)))) + packed(number(ts)) +
+                       packed(number(ts)) + packed(number(until)) + packed16(13) + "17 host label";
+  for (std::size_t i = input_.below(4); i > 0; --i) {
+    const double forgotten = ts + 1e6 * (static_cast<double>(input_.below(64)) - 5);
+    record.append(claim()).append(packed(number(forgotten)));
+  }
   if (lies()) {
     record.resize(std::min<std::size_t>(record.size(), input_.byte()));
   }
@@ -262,10 +268,11 @@ std::string Calls::acquisition(char asked) {
   const auto ts = static_cast<double>(now_);
   const std::string inbox = "belay:in:";
   const std::string sharers = asked == 2 ? "" : group();
-  return std::string("\1") + asked + '\0' + claim() + packed(number(3e7)) +
-         packed(number(ts + 5e6)) + packed(number(2e5)) + packed(number(input_.flag() ? ts : 0)) +
-         packed(number(ts)) + std::string(1, static_cast<char>(input_.below(3))) +
-         packed16(input_.byte()) + packed(number(input_.flag() ? 1e7 : 0)) +
+  return std::string(1, static_cast<char>(contract::kVersion)) + asked + '\0' + claim() +
+         packed(number(3e7)) + packed(number(ts + 5e6)) + packed(number(2e5)) +
+         packed(number(input_.flag() ? ts : 0)) + packed(number(ts)) +
+         std::string(1, static_cast<char>(input_.below(3))) + packed16(input_.byte()) +
+         packed(number(input_.flag() ? 1e7 : 0)) +
          packed(number(asked == 2 ? static_cast<double>(input_.below(4)) : 1)) +
          packed(number(asked == 2 && input_.flag() ? 3 : 0)) +
          packed16(static_cast<std::uint8_t>(sharers.size())) +
@@ -372,7 +379,9 @@ Argv Calls::arguments_of_latch(const Script& script) {
   }
   const std::string request_and_number = claim() + packed(number(1 + input_.below(3)));
   if (&script == &scripts::kLatchDown) {
-    return {request_and_number + packed(number(6e7)) + packed(number(ts + 5e6)), "belay:in:"};
+    return {request_and_number + packed(number(6e7)) + packed(number(ts + 5e6)) +
+                packed(number(input_.flag() ? ts - 1e6 : ts)),
+            "belay:in:"};
   }
   return {request_and_number + packed(number(input_.flag() ? 1e6 : 0)) + packed(number(ts)) +
               packed(number(6e7)) + packed(number(ts + 5e6)),
@@ -398,6 +407,15 @@ void Calls::call() {
   }
   if (&script == &scripts::kKeepMembers) {
     keys = {keys_[3]};
+  }
+  if (&script == &scripts::kLatchSet) {
+    keys.resize(3);
+  }
+  if (&script == &scripts::kLatchDown || &script == &scripts::kLatchAwait) {
+    keys = {keys_[0], keys_[2]};
+  }
+  if (&script == &scripts::kLatchLeave) {
+    keys = {keys_[2]};
   }
   if (&script == &scripts::kReleaseMembers) {
     keys = {keys_[0], keys_[3]};

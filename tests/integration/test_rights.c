@@ -135,7 +135,7 @@ static const char* const kRightsOfLocks[] = {
     "publish", "zadd",  "zrem", "zrange",   "zrevrange", "zscore", "zcard",   "zremrangebyrank",
     "hget",    "hmget", "hlen", "hset",     "hdel"};
 static const char* const kRightsOfSeveral[] = {"mget", "mset"};
-static const char* const kRightsOfLatches[] = {"zremrangebyscore"};
+static const char* const kRightsOfLatches[] = {"getrange", "strlen"};
 static const char* const kRightsToInspect[] = {"get", "hmget", "hlen", "zcount", "zrange"};
 static const char* const kRightsOfWrites[] = {"get", "set", "incr"};
 

@@ -22,7 +22,7 @@ TEST_P(Acquire, TakesAFreeLock) {
   EXPECT_EQ(reply.waits, 0);
 
   const Record stands = record().value();
-  EXPECT_EQ(stands.version, 1);
+  EXPECT_EQ(stands.version, 2);
   EXPECT_EQ(stands.type, 1);
   EXPECT_EQ(stands.waits, 0);
   EXPECT_EQ(stands.client, "A");

@@ -69,6 +69,7 @@ class Caller {
         {"EXISTS", "key", "key"},
         {"SETRANGE", "key", "number", "word"},
         {"GETRANGE", "key", "number", "number"},
+        {"STRLEN", "key"},
         {"PEXPIRE", "key", "long"},
         {"PEXPIRE", "key", "minus"},
         {"TYPE", "key"},

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/contract.h"
 #include "base/packing.h"
 #include "base/random.h"
 #include "script/backend.h"
@@ -343,7 +344,12 @@ class Caller {
                             .not_after = not_after()};
       args = {request.packed(), kInbox, "info of " + client};
     } else if (kind < 5) {
-      args = {packed_count_down(client, random_.between(1, 60), random_.between(1, 2), not_after()),
+      args = {DownCall{.client = client,
+                       .number = random_.between(1, 60),
+                       .by = random_.between(1, 2),
+                       .not_after = not_after(),
+                       .since = now_us_ - random_.between(0, 3) * duration()}
+                  .packed(),
               kInbox};
     } else if (kind == 5) {
       args = {claim(client, epoch(client))};
@@ -354,14 +360,15 @@ class Caller {
                               .queue = random_.between(0, 3) != 0};
       args = {request.packed(), "info of " + client};
     }
-    const Argv keys = keys_of(name);
+    const LatchKeys keys(keys_of(name));
+    const Argv& its = kind < 2 ? keys.set : kind == 5 ? keys.leave : keys.other;
     Argv argv{"EVALSHA",
               sha1s_[kind < 2    ? "latch_set"
                      : kind < 5  ? "latch_down"
                      : kind == 5 ? "latch_leave"
                                  : "latch_await"],
-              std::to_string(keys.size() + 2)};
-    argv.insert(argv.end(), keys.begin(), keys.end());
+              std::to_string(its.size() + 2)};
+    argv.insert(argv.end(), its.begin(), its.end());
     argv.insert(argv.end(), kClock.begin(), kClock.end());
     argv.insert(argv.end(), args.begin(), args.end());
     argv.emplace_back("mark");
@@ -375,7 +382,7 @@ class Caller {
       case 0:
         return {"FLUSHALL"};
       case 1:
-        return {"SETRANGE", keys[0], "0", "\x02"};
+        return {"SETRANGE", keys[0], "0", "\x03"};
       case 2:
         return {"SET", keys[0], "no lock"};
       case 3:
@@ -400,7 +407,8 @@ class Caller {
  public:
   // The fence that renewals tell: of the record that was seen last.
   void saw_record(const std::string& lock, const std::string& bytes) {
-    if (bytes.size() >= kHeaderSize && bytes[0] == 1) {
+    if (bytes.size() >= kHeaderSize && bytes[0] == contract::kVersion &&
+        bytes[1] != contract::kLatch) {
       const Record record = unpack_record(bytes);
       fences_[lock] = record.fence;
       holders_[lock] = record.joint ? "" : bytes.substr(kClaimAt, kClaimSize);

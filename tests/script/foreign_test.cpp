@@ -82,8 +82,22 @@ TEST_P(Foreign, AnotherPrimitivesRecordIsLeftAlone) {
 
 TEST_P(Foreign, NewerVersionsRecordIsLeftAlone) {
   acquire("A");
-  command({"SETRANGE", record_key(), "0", "\x02"});
+  command({"SETRANGE", record_key(), "0", "\x03"});
   expect_refusal(kVerbs, "BELAYVERSION");
+  expect_refusal({"renew"}, "unreadable");
+}
+
+TEST_P(Foreign, OlderVersionsRecordIsLeftAlone) {
+  acquire("A");
+  command({"SETRANGE", record_key(), "0", "\x01"});
+  expect_refusal(kVerbs, "BELAYVERSION");
+  expect_refusal({"renew"}, "unreadable");
+}
+
+// No version is a letter.
+TEST_P(Foreign, LongTextAtTheRecordsKeyIsLeftAlone) {
+  command({"SET", record_key(), std::string(200, 'x')});
+  expect_refusal(kVerbs, "BELAYTYPE");
   expect_refusal({"renew"}, "unreadable");
 }
 
@@ -238,7 +252,7 @@ TEST_P(Foreign, AcquiresThatNoClientMakesAreRefused) {
       }
     }
     for (const std::size_t at : {0U, 2U, 3U}) {  // version; 0; the client's first byte
-      add(call, at, std::string(1, at == 3 ? '\0' : '\2'));
+      add(call, at, std::string(1, at == 3 ? '\0' : '\3'));
     }
     add(call, 3, std::string(30, '\0'));
     requests.push_back(call.packed().substr(0, 123));

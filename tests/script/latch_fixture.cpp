@@ -4,13 +4,12 @@
 
 #include <map>
 
+#include "base/contract.h"
 #include "base/packing.h"
 #include "scripts/scripts.h"
 
 namespace belay::test {
 namespace {
-
-constexpr int kExpiresOffset = 27;
 
 // A reply of set or count down.
 LatchReply unpack_answer(const Reply& reply, const std::map<int, std::string>& codes) {
@@ -39,7 +38,7 @@ std::string SetCall::packed() const {
       .number(count)
       .number(life)
       .number(highest)
-      .number(kRemember)
+      .number(remember)
       .number(not_after)
       .take();
 }
@@ -55,18 +54,18 @@ std::string AwaitCall::packed() const {
       .take();
 }
 
-std::string packed_count_down(const std::string& client, std::int64_t number, std::int64_t by,
-                              std::int64_t not_after) {
+std::string DownCall::packed() const {
   return Packer()
       .bytes(claim(client, number))
       .number(by)
-      .number(kRemember)
+      .number(remember)
       .number(not_after)
+      .number(since)
       .take();
 }
 
 LatchReply LatchTest::set_with(const SetCall& call) {
-  return unpack_answer(run(scripts::kLatchSet, keys_, {call.packed(), kInbox, "info"}),
+  return unpack_answer(run(scripts::kLatchSet, keys_.set, {call.packed(), kInbox, "info"}),
                        {{1, "set"}, {2, "in use"}, {3, "more"}, {4, "late"}, {8, "missing"}});
 }
 
@@ -74,15 +73,13 @@ LatchReply LatchTest::set(std::int64_t count) {
   return set_with({.client = "S", .number = ++last_number_, .count = count});
 }
 
-LatchReply LatchTest::count_down(const std::string& client, std::int64_t number, std::int64_t by,
-                                 std::int64_t not_after) {
-  return unpack_answer(
-      run(scripts::kLatchDown, keys_, {packed_count_down(client, number, by, not_after), kInbox}),
-      {{1, "counted"}, {2, "missing"}, {3, "more"}, {4, "late"}});
+LatchReply LatchTest::count_down_with(const DownCall& call) {
+  return unpack_answer(run(scripts::kLatchDown, keys_.other, {call.packed(), kInbox}),
+                       {{1, "counted"}, {2, "missing"}, {3, "more"}, {4, "late"}});
 }
 
 LatchReply LatchTest::await_with(const AwaitCall& call) {
-  const Reply reply = run(scripts::kLatchAwait, keys_, {call.packed(), "info"});
+  const Reply reply = run(scripts::kLatchAwait, keys_.other, {call.packed(), "info"});
   LatchReply result;
   if (reply.is_error()) {
     result.code = reply.error_code();
@@ -120,8 +117,16 @@ LatchReply LatchTest::look() {
 }
 
 void LatchTest::lapse_latch() {
-  command({"SETRANGE", record_key(), std::to_string(kExpiresOffset),
+  command({"SETRANGE", record_key(), std::to_string(contract::kLatchEndOffset),
            Packer().number(now() - 1).take()});
+}
+
+std::int64_t LatchTest::remembered() {
+  const std::string record = command({"GET", record_key()}).text;
+  Unpacker header(record);
+  header.bytes(contract::kLatchSize - 2);
+  const std::int64_t before = contract::kLatchSize + header.u16();
+  return (static_cast<std::int64_t>(record.size()) - before) / contract::kLatchRequestSize;
 }
 
 }  // namespace belay::test

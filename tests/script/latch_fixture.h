@@ -19,6 +19,7 @@ struct SetCall {
   std::int64_t life = 0;
   std::int64_t highest = 0;
   std::int64_t not_after = kNever;
+  std::int64_t remember = kRemember;
 
   [[nodiscard]] std::string packed() const;
 };
@@ -35,8 +36,26 @@ struct AwaitCall {
   [[nodiscard]] std::string packed() const;
 };
 
-std::string packed_count_down(const std::string& client, std::int64_t number, std::int64_t by,
-                              std::int64_t not_after = kNever);
+struct DownCall {
+  std::string client;
+  std::int64_t number = 1;  // of the request
+  std::int64_t by = 1;
+  std::int64_t not_after = kNever;
+  std::int64_t remember = kRemember;
+  std::int64_t since = 1;
+
+  [[nodiscard]] std::string packed() const;
+};
+
+// The keys that a latch's verbs have of those of a name.
+struct LatchKeys {
+  explicit LatchKeys(const std::vector<std::string>& keys)
+      : set{keys[0], keys[1], keys[2]}, other{keys[0], keys[2]}, leave{keys[2]} {}
+
+  std::vector<std::string> set;
+  std::vector<std::string> other;  // of count down and await
+  std::vector<std::string> leave;
+};
 
 // `code` is set, in use, counted, more, missing, queued, busy, late, stale, passed, or the code of
 // an error.
@@ -55,8 +74,11 @@ class LatchTest : public LockTest {
   LatchReply set_with(const SetCall& call);
   // A request of its own each time.
   LatchReply set(std::int64_t count);
-  LatchReply count_down(const std::string& client, std::int64_t number, std::int64_t by = 1,
-                        std::int64_t not_after = kNever);
+  LatchReply count_down_with(const DownCall& call);
+
+  LatchReply count_down(const std::string& client, std::int64_t number, std::int64_t by = 1) {
+    return count_down_with({.client = client, .number = number, .by = by});
+  }
 
   // A request of its own each time.
   LatchReply count_down(std::int64_t by = 1) { return count_down("C", ++last_number_, by); }
@@ -69,12 +91,13 @@ class LatchTest : public LockTest {
   // Lets the latch's time to live end a moment ago.
   void lapse_latch();
 
-  const std::vector<std::string>& latch_keys() const { return keys_; }
+  // The number of requests that the record remembers.
+  std::int64_t remembered();
 
-  const std::string& seen_key() const { return keys_[3]; }
+  const LatchKeys& latch_keys() const { return keys_; }
 
  private:
-  const std::vector<std::string> keys_ = keys_of("orders");
+  const LatchKeys keys_ = LatchKeys(keys_of("orders"));
   std::int64_t last_number_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // every server. One thread.
 
 #include "base/config.h"
+#include "base/contract.h"
 #include "base/packing.h"
 #include "script/latch_fixture.h"
 #include "scripts/scripts.h"
@@ -16,13 +17,14 @@ class LatchForeign : public LatchTest {
   Reply call(const std::string& verb) {
     if (verb == "set") {
       const SetCall call{.client = "A", .number = 99, .count = 1};
-      return run(scripts::kLatchSet, latch_keys(), {call.packed(), kInbox, "info"});
+      return run(scripts::kLatchSet, latch_keys().set, {call.packed(), kInbox, "info"});
     }
     if (verb == "down") {
-      return run(scripts::kLatchDown, latch_keys(), {packed_count_down("A", 99, 9), kInbox});
+      return run(scripts::kLatchDown, latch_keys().other,
+                 {DownCall{.client = "A", .number = 99, .by = 9}.packed(), kInbox});
     }
     const AwaitCall call{.client = "W"};
-    return run(scripts::kLatchAwait, latch_keys(), {call.packed(), "info"});
+    return run(scripts::kLatchAwait, latch_keys().other, {call.packed(), "info"});
   }
 
   // Expects each of these verbs to answer an error that says `text`, and to change nothing.
@@ -53,16 +55,15 @@ TEST_P(LatchForeign, LatchIsLeftAloneByTheVerbsOfTheLock) {
 }
 
 TEST_P(LatchForeign, ListAtAnyKeyIsLeftAloneAndNamed) {
-  for (const std::size_t place : {0U, 1U, 2U, 3U}) {
-    const std::string& key = latch_keys()[place];
+  for (const std::size_t place : {0U, 1U, 2U}) {
+    const std::string& key = latch_keys().set[place];
     command({"FLUSHALL"});
     set(1);
     await("V");
     command({"DEL", key});
     command({"RPUSH", key, "x"});
     const std::string words = "BELAYTYPE key " + key + " holds a list";
-    const std::vector<std::vector<std::string>> concerned{
-        kVerbs, {}, {"down", "await"}, {"set", "down"}};
+    const std::vector<std::vector<std::string>> concerned{kVerbs, {}, {"down", "await"}};
     expect_refusal(concerned[place], words);
   }
 }
@@ -86,18 +87,34 @@ TEST_P(LatchForeign, TextAtTheRecordsKeyIsLeftAlone) {
 
 TEST_P(LatchForeign, NewerVersionsRecordIsLeftAlone) {
   set(1);
-  command({"SETRANGE", record_key(), "0", "\x02"});
-  expect_refusal(kVerbs, "BELAYVERSION");
+  command({"SETRANGE", record_key(), "0", "\x03"});
+  expect_refusal(kVerbs, "BELAYVERSION key " + record_key() + " was written by a newer version");
 }
 
-// A record whose numbers are none: count, generation, opened since, expiry.
+TEST_P(LatchForeign, OlderVersionsRecordIsLeftAlone) {
+  set(1);
+  command({"SETRANGE", record_key(), "0", "\x01"});
+  expect_refusal(kVerbs, "BELAYVERSION key " + record_key() + " was written by an older version");
+}
+
+// A record whose numbers are none: count, three about requests, generation, opened since, expiry.
 TEST_P(LatchForeign, RecordWithoutNumbersIsLeftAlone) {
-  for (const char* offset : {"3", "11", "19", "27"}) {
+  for (const char* offset : {"3", "11", "19", "27", "35", "43", "51"}) {
     command({"FLUSHALL"});
     set(1);
     command({"SETRANGE", record_key(), offset, std::string(8, '\xFF')});
     expect_refusal(kVerbs, "BELAYTYPE key " + record_key() + " does not hold a latch");
   }
+}
+
+TEST_P(LatchForeign, RecordWithoutAnEndIsLeftAloneByTheVerbsOfTheLock) {
+  set(1);
+  command({"SETRANGE", record_key(), std::to_string(contract::kLatchEndOffset),
+           std::string(8, '\xFF')});
+  const std::string before = contents();
+  EXPECT_EQ(acquire("A").code, "BELAYTYPE");
+  EXPECT_EQ(acquire_with({.client = "A", .group = "r"}).code, "BELAYTYPE");
+  EXPECT_EQ(contents(), before);
 }
 
 TEST_P(LatchForeign, WaiterWhoseEntryCannotBeReadIsDropped) {
@@ -116,7 +133,7 @@ TEST_P(LatchForeign, CallsThatNoClientMakesAreRefused) {
   await("V");
   const std::string before = contents();
   const auto refused = [&](const Script& script, const std::vector<std::string>& args) {
-    EXPECT_EQ(run(script, latch_keys(), args).error_code(), "BELAYARGS") << script.name;
+    EXPECT_EQ(run(script, latch_keys().set, args).error_code(), "BELAYARGS") << script.name;
     EXPECT_EQ(run(script, keys(), args).error_code(), "BELAYARGS") << script.name;
     EXPECT_EQ(contents(), before) << script.name;
   };
@@ -131,9 +148,9 @@ TEST_P(LatchForeign, CallsThatNoClientMakesAreRefused) {
   refused(scripts::kLatchSet, {SetCall{.client = "A", .life = -1}.packed(), kInbox, "info"});
   refused(scripts::kLatchSet, {SetCall{.client = "A", .highest = -1}.packed(), kInbox, "info"});
   refused(scripts::kLatchSet, {SetCall{.client = "A", .not_after = -1}.packed(), kInbox, "info"});
-  refused(scripts::kLatchDown, {packed_count_down("A", 1, 0), kInbox});
-  refused(scripts::kLatchDown, {packed_count_down("A", 1, -1), kInbox});
-  refused(scripts::kLatchDown, {packed_count_down("A", 1, 1, -1), kInbox});
+  refused(scripts::kLatchDown, {DownCall{.client = "A", .by = 0}.packed(), kInbox});
+  refused(scripts::kLatchDown, {DownCall{.client = "A", .by = -1}.packed(), kInbox});
+  refused(scripts::kLatchDown, {DownCall{.client = "A", .not_after = -1}.packed(), kInbox});
   refused(scripts::kLatchAwait, {AwaitCall{.client = "A", .generation = -1}.packed(), "info"});
   refused(scripts::kLatchAwait, {AwaitCall{.client = "A", .ticket = -1}.packed(), "info"});
 }

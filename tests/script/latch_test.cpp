@@ -69,14 +69,6 @@ TEST_P(LatchSet, BeginsNothingMoreWhenRepeatedAfterItsLatchHasOpened) {
   EXPECT_EQ(contents(), before);
 }
 
-TEST_P(LatchSet, IsMissingWhenRepeatedAfterItsLatchIsGone) {
-  const SetCall call{.client = "A", .count = 1};
-  set_with(call);
-  command({"DEL", record_key()});
-  EXPECT_EQ(set_with(call).code, "missing");
-  EXPECT_EQ(look().code, "missing");
-}
-
 TEST_P(LatchSet, BeginsANewGenerationOfAnOpenLatch) {
   const LatchReply first = set(1);
   count_down();
@@ -197,17 +189,6 @@ TEST_P(LatchDown, CountsNothingInTheNextGenerationWhenRepeated) {
   EXPECT_EQ(count_down("A", 3).count, 4);
 }
 
-TEST_P(LatchDown, ForgetsRequestsWhenTheirTimeHasPassed) {
-  set(5);
-  count_down("A", 1);
-  EXPECT_GT(pttl(seen_key()), 0);
-  EXPECT_LE(pttl(seen_key()), kRemember / 1000);
-  command({"ZADD", seen_key(), std::to_string(now() - 1), claim("A", 1)});
-  count_down("A", 2);
-  EXPECT_EQ(command({"ZSCORE", seen_key(), claim("A", 1)}).canonical(), "null");
-  EXPECT_NE(command({"ZSCORE", seen_key(), claim("A", 2)}).canonical(), "null");
-}
-
 TEST_P(LatchDown, TellsEveryWaiterWhenItOpens) {
   listen({"V", "W"});
   const LatchReply latch = set(2);
@@ -256,7 +237,7 @@ TEST_P(LatchDown, ChangesNothingWhenItComesLate) {
   set(1);
   await("W");
   const std::string before = contents();
-  const LatchReply reply = count_down("A", 1, 1, now() - 1);
+  const LatchReply reply = count_down_with({.client = "A", .not_after = now() - 1});
   EXPECT_EQ(reply.code, "late");
   EXPECT_GT(reply.ts, 0);
   EXPECT_EQ(contents(), before);

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "base/contract.h"
 #include "base/packing.h"
 #include "scripts/scripts.h"
 
@@ -93,7 +94,7 @@ std::string claim(const std::string& client, std::int64_t epoch) {
 
 std::string AcquireCall::packed() const {
   return Packer()
-      .u8(1)  // version
+      .u8(contract::kVersion)
       .u8(static_cast<std::uint64_t>(kind))
       .u8(0)
       .bytes(claim(client, epoch))

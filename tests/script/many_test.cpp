@@ -519,7 +519,7 @@ TEST_P(Many, TakesNoneWhereOneIsASemaphore) {
 TEST_P(Many, TakesNoneWhereOneIsOfANewerVersion) {
   use_lock("b");
   acquire("A");
-  command({"SETRANGE", record_key(), "0", "\2"});
+  command({"SETRANGE", record_key(), "0", "\3"});
   expect_none("BELAYVERSION");
   EXPECT_NE(take("B", {"a", "b"}).words.find("key " + record_key()), std::string::npos);
 }

@@ -598,7 +598,7 @@ TEST_P(Kinds, SemaphoreIsNoLock) {
 }
 
 TEST_P(Kinds, LatchIsNeither) {
-  const std::string latch = std::string("\1\3") + std::string(120, '\0');
+  const std::string latch = std::string("\2\3") + std::string(120, '\0');
   command({"SET", record_key(), latch});
   const std::string before = contents();
   const std::string holds = "BELAYTYPE key " + record_key() + " holds a latch, not a ";

@@ -274,7 +274,7 @@ TEST_P(Plain, IsNotLeftWhereItIsNotSimple) {
     command({"DEL", record_key()});
     permits("A", 1, 3);
   });
-  expect_not_plain([this] { command({"SETRANGE", record_key(), "0", "\x02"}); });
+  expect_not_plain([this] { command({"SETRANGE", record_key(), "0", "\x03"}); });
   expect_not_plain([this] {
     command({"SET", record_key(), command({"GET", record_key()}).text.substr(0, 106)});
   });

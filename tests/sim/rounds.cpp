@@ -1,5 +1,6 @@
 #include "sim/rounds.h"
 
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 
@@ -13,10 +14,14 @@ namespace {
 
 constexpr std::size_t kClientSize = 22;
 constexpr std::size_t kClaimSize = 30;
-constexpr std::size_t kFirstArg = 7;  // after EVALSHA, the script, how many keys, and four of them
 
 bool calls(Server::Args argv, const Script& script) {
-  return argv.size() > kFirstArg && (argv[1] == script.sha1 || argv[1] == script.body);
+  return argv.size() > 2 && (argv[1] == script.sha1 || argv[1] == script.body);
+}
+
+// The first argument of a call: behind EVALSHA, the script, how many keys, and these.
+std::string_view first_argument(Server::Args argv) {
+  return argv[3 + std::strtoull(std::string(argv[2]).c_str(), nullptr, 10)];
 }
 
 }  // namespace
@@ -33,6 +38,7 @@ Rounds::Latch Rounds::look() {
   Latch latch;
   fields.bytes(3);  // version, kind, 0
   latch.count = fields.number();
+  fields.bytes(24);  // of its requests
   latch.generation = fields.number();
   latch.opened_since = fields.number();
   const Micros expires = fields.number();
@@ -56,6 +62,7 @@ void Rounds::after_script(Server::Args argv) {
     missing_until_ = world_.now();
   }
   check_count(argv, after);
+  check_set(argv, after);
   check_time(argv, after);
 }
 
@@ -66,7 +73,7 @@ void Rounds::check_time(Server::Args argv, const Latch& after) {
   if (!change || !changed) {
     return;
   }
-  Unpacker request(argv[kFirstArg]);
+  Unpacker request(first_argument(argv));
   const int process = process_of(request.bytes(kClientSize));
   const auto over = over_since_.find({process, request.number()});
   if (over != over_since_.end() && world_.now() > over->second && !faults_.clock_back) {
@@ -85,9 +92,23 @@ void Rounds::check_count(Server::Args argv, const Latch& after) {
                      std::to_string(after.count) + " without a count-down");
     return;
   }
-  const std::string request(argv[kFirstArg].substr(0, kClaimSize));
+  const std::string request(first_argument(argv).substr(0, kClaimSize));
   if (!counted_.insert(request).second && !faults_.data_loss) {
     world_.violation("latch: a count-down counted twice");
+  }
+}
+
+void Rounds::check_set(Server::Args argv, const Latch& after) {
+  if (!after.stands || before_.generation == after.generation) {
+    return;
+  }
+  if (!calls(argv, scripts::kLatchSet)) {
+    world_.violation("latch: a generation began without being set");
+    return;
+  }
+  const std::string request(first_argument(argv).substr(0, kClaimSize));
+  if (!set_.insert(request).second && !faults_.data_loss) {
+    world_.violation("latch: a request set it twice");
   }
 }
 

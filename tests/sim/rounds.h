@@ -46,6 +46,7 @@ class Rounds {
   Latch look();
   void check_end(const Wait& wait, const Event& event);
   void check_count(Server::Args argv, const Latch& after);
+  void check_set(Server::Args argv, const Latch& after);
   void check_time(Server::Args argv, const Latch& after);
 
   World& world_;
@@ -55,7 +56,8 @@ class Rounds {
   Latch before_;
   std::set<std::int64_t> begun_;  // generations
   std::set<std::int64_t> opened_;
-  std::set<std::string> counted_;  // requests
+  std::set<std::string> counted_;  // requests that counted
+  std::set<std::string> set_;      // requests that began a generation
   Micros missing_until_ = -1;
   std::map<std::pair<int, std::int64_t>, Wait> waits_;  // by process and tag
   std::map<std::pair<int, std::int64_t>, Micros>

@@ -172,6 +172,14 @@ void getrange(Call& call) {
                                                      static_cast<std::size_t>(to - from + 1)));
 }
 
+void string_length(Call& call) {
+  bool ok = false;
+  const auto* const text = find_typed<std::string>(call, call.argv[1], ok);
+  if (ok) {
+    call.reply.integer(text == nullptr ? 0 : static_cast<std::int64_t>(text->size()));
+  }
+}
+
 void pexpire(Call& call) {
   const auto lives_ms = parse_integer(call.argv[2]);
   if (!lives_ms) {
@@ -394,6 +402,7 @@ constexpr Command kCommands[] = {
     {"exists", -2, 0, 1, -1, exists},
     {"setrange", 4, kWrite | kDenyOom, 1, 1, setrange},
     {"getrange", 4, 0, 1, 1, getrange},
+    {"strlen", 2, 0, 1, 1, string_length},
     {"pexpire", 3, kWrite, 1, 1, pexpire},
     {"pttl", 2, 0, 1, 1, pttl},
     {"type", 2, 0, 1, 1, type},

@@ -15,9 +15,10 @@ namespace belay {
 namespace {
 
 const std::string kClient = "ABCDEFGHIJKLMNOPQRSTUV";
+constexpr Micros kRequestTimeout = 5 * kSecond;
 
 LatchPrimitive latch() {
-  return LatchPrimitive({kClient, "belay:", "17 web-7 billing desk"}, 60 * kSecond);
+  return LatchPrimitive({kClient, "belay:", "17 web-7 billing desk"}, kRequestTimeout);
 }
 
 const Identity kMe{kClient, "belay:", "17 web-7 billing desk", "my secret"};
@@ -35,6 +36,10 @@ std::string signed_by_script(Packer& packed) {
 
 std::string bulk(const std::string& text) {
   return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+std::vector<std::string> keys_of(const Command& command) {
+  return {command.keys.begin(), command.keys.end()};
 }
 
 std::optional<AcquireAnswer> read_acquire(const std::string& text) {
@@ -71,19 +76,38 @@ TEST(Latch, HasFourKeysInOneSlot) {
 
 TEST(Latch, SaysOfARequestWhoseItIsAndWhichItIs) {
   const Resource resource = latch().resource("a");
-  const Command down = latch().count_down(resource, {7}, 2, {77});
+  const Command down = latch().count_down(resource, {7}, 2, {77}, {55});
   EXPECT_EQ(down.script, &scripts::kLatchDown);
-  EXPECT_TRUE(
-      std::equal(down.keys.begin(), down.keys.end(), resource.keys.begin(), resource.keys.end()));
+  EXPECT_EQ(keys_of(down), (std::vector<std::string>{"belay:r:{a}", "belay:w:{a}"}));
   const std::string request = Packer().bytes(kClient).number(7).take();
-  EXPECT_EQ(down.args.at(0), request + Packer().number(2).number(60 * kSecond).number(77).take());
+  EXPECT_EQ(down.args.at(0),
+            request + Packer().number(2).number(60 * kSecond).number(77).number(55).take());
   EXPECT_EQ(down.args.at(1), "belay:in:");
   const Command set = latch().set(resource, {7}, 3, kSecond, 99, {77});
+  EXPECT_EQ(keys_of(set),
+            (std::vector<std::string>{"belay:r:{a}", resource.keys.at(1), "belay:w:{a}"}));
   EXPECT_EQ(
       set.args.at(0),
       request +
           Packer().number(3).number(kSecond).number(99).number(60 * kSecond).number(77).take());
   EXPECT_EQ(set.args.at(2), "17 web-7 billing desk");
+}
+
+// Else a first call that arrives behind a repeated one would count again.
+TEST(Latch, SaysInEachCallSinceWhenARequestMayHaveBeenSent) {
+  const LatchPrimitive primitive = latch();
+  const std::unique_ptr<Query> query = latch_count_down_query(primitive, "a", {7}, 2);
+  const std::string first = Packer().number(100 * kSecond - kRequestTimeout).take();
+  EXPECT_TRUE(query->command(0, {100 * kSecond}).args.at(0).ends_with(first));
+  EXPECT_TRUE(query->command(0, {102 * kSecond}).args.at(0).ends_with(first));
+}
+
+TEST(Latch, LeavesByItsQueueAlone) {
+  LeaveArgs args;
+  args.epoch = 5;
+  const Command leave = latch().leave(latch().resource("a"), args);
+  EXPECT_EQ(leave.script, &scripts::kLatchLeave);
+  EXPECT_EQ(keys_of(leave), std::vector<std::string>{"belay:w:{a}"});
 }
 
 TEST(Latch, AsksToPassWithItsClaim) {
@@ -95,6 +119,7 @@ TEST(Latch, AsksToPassWithItsClaim) {
   args.queue = true;
   const Command await = latch().acquire(latch().resource("a"), args);
   EXPECT_EQ(await.script, &scripts::kLatchAwait);
+  EXPECT_EQ(keys_of(await), (std::vector<std::string>{"belay:r:{a}", "belay:w:{a}"}));
   EXPECT_EQ(await.args.at(0), Packer()
                                   .bytes(kClient)
                                   .number(5)
