@@ -193,6 +193,10 @@ local function leave(name)
       return struct.pack('<Bdd', MORE, ts, 0)
     elseif whom == 'stands' and name.parting then
       leave_handoff_to(KEYS[at], anybodys)
+    elseif whom == 'stands' and joint and record:sub(@FROM_OFFSET@ + 1, @DELAY_OFFSET@) == anybodys then -- takes that over, too
+      local nobody = '@NOBODY@' -- settles what several were given
+      leave_handoff_to(KEYS[at], nobody)
+      hand.lease = math.max(hand.lease, math.min(hand.members.look_in(hand.joint), @SILENT@))
     end
   else
     local from = record:sub(@FROM_OFFSET@ + 1, @DELAY_OFFSET@)

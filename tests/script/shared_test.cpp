@@ -157,6 +157,23 @@ TEST_P(Shared, MakesAWriterWaitUntilTheLastReaderHasLeft) {
 }
 
 // Nobody else gets it before: until then there is nothing to look for.
+// A try serves the readers, and looks after nothing: the next that leaves does.
+TEST_P(Shared, LeaveTakesOverWhatATryGaveToReaders) {
+  listen({"B", "C", "D"});
+  acquire("A");
+  acquire_with({.client = "B", .group = "r"});
+  acquire("C");
+  lapse();
+  EXPECT_EQ(acquire_with({.client = "D", .queue = false}).code, "busy");
+  EXPECT_EQ(members(), std::vector<std::string>{"B"});
+  EXPECT_EQ(leave("A"), "not ours");
+  EXPECT_GT(handed_, 0);
+  EXPECT_LE(handed_, kGrant);
+  EXPECT_EQ(leave("A"), "not ours");
+  EXPECT_EQ(handed_, 0);
+  EXPECT_EQ(members(), std::vector<std::string>{"B"});
+}
+
 TEST_P(Shared, IsLookedAfterUntilTheLockDelaysAreOver) {
   listen({"B", "C", "W"});
   acquire("A");
