@@ -198,16 +198,20 @@ void Checks::check_risk(const Key& key, const Live& live, const Engine::HoldView
 }
 
 // Whether the owner has the name under that fence by a hold that was told of; or under an earlier
-// one, if it shares the name under the latest that its process was told of.
+// one, if it shares the name under the latest that its process was told of, or that its grant has.
 bool Checks::stands(int process, const Submission& submission, std::int64_t fence) const {
   const auto told = told_.find({process, submission.name});
-  const bool is_latest =
-      submission.want.shared() && told != told_.end() && told->second.first == fence;
+  const bool is_latest = told != told_.end() && told->second.first == fence;
+  const auto epoch_of = [&](std::int64_t one) {
+    return custody_.epoch_of(submission.name, process, one);
+  };
   return std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
     const Live& live = entry.second;
     return entry.first.first == process && live.name == submission.name && !live.lost &&
            live.owner == submission.owner && submission.owner != 0 &&
-           (live.fence == fence || (is_latest && live.fence < fence));
+           (live.fence == fence ||
+            (submission.want.shared() && live.fence < fence &&
+             (is_latest || (epoch_of(fence) != 0 && epoch_of(live.fence) == epoch_of(fence)))));
   });
 }
 

@@ -27,6 +27,8 @@ class Mutation(typing.NamedTuple):
 # Where the search begins, shortly before the schedule that met it last: what is rare is found at once. A change of the simulation
 # or the engine may move that schedule; `within` counts from here.
 FIRST = {
+    "a-doubt-lasts-as-long-as-the-ask-that-is-out": 1082356300,
+    "a-leave-takes-over-what-several-were-given": 1082459200,
     "a-try-ends-with-what-it-waited-for": 1010033100,
     "who-shares-re-enters-under-their-fence": 930035400,
     "1-a-sample-counts-from-its-sending": 4700,
@@ -125,6 +127,21 @@ MUTATIONS = [
     Mutation("14-also-for-changes", "lib/scripts/latch_down.lua",
              "if ts > not_after then",
              "if ts > not_after and not OFF('14-also-for-changes') then"),
+    Mutation("a-count-down-counts-once", "lib/scripts/latch_down.lua",
+             "local counted = was_counted(latch or ended)",
+             "local counted = was_counted(latch or ended) and not OFF('a-count-down-counts-once')"),
+    Mutation("a-late-count-down-is-looked-for", "lib/dialect/latch.cpp",
+             "since_ = since_.any() ?",
+             "since_ = since_.any() && !OFF(\"a-late-count-down-is-looked-for\") ?"),
+    Mutation("a-request-is-as-late-as-it-says", "lib/scripts/latch_down.lua",
+             "math.max(latch.last, ts, since)",
+             "math.max(latch.last, ts, OFF('a-request-is-as-late-as-it-says') and 0 or since)"),
+    Mutation("a-request-sets-a-latch-once", "lib/scripts/latch_set.lua",
+             "if record and record:find(request, @LATCH_SIZE@ + 1, true) then",
+             "if record and record:find(request, @LATCH_SIZE@ + 1, true) and not OFF('a-request-sets-a-latch-once') then"),
+    Mutation("requests-outlast-the-time-to-live", "lib/scripts/latch_set.lua",
+             "math.ceil((math.max(ts + life, last + keep) - ts) / 1000)",
+             "math.ceil((OFF('requests-outlast-the-time-to-live') and life or math.max(ts + life, last + keep) - ts) / 1000)"),
     Mutation("14-by-the-clock-of-its-own-server", "lib/engine/course.cpp",
              "timing_.not_after(node, now);",
              "timing_.not_after(OFF(\"14-by-the-clock-of-its-own-server\") ?"
@@ -133,8 +150,8 @@ MUTATIONS = [
              "  if (overwrites && may_come_late(pending)) {",
              "  if (overwrites && may_come_late(pending) && !OFF(\"15-what-may-come-late-is-not-sent-again\")) {"),
     Mutation("15-a-refusal-may-be-in-doubt", "lib/engine/operations.cpp",
-             "      may_come_late(pending)) {  // what was",
-             "      may_come_late(pending) && !OFF(\"15-a-refusal-may-be-in-doubt\")) {  // what was"),
+             "  if (!pending.event.status.ok() && pending.may_have_effect()) {",
+             "  if (!pending.event.status.ok() && pending.may_have_effect() && !OFF(\"15-a-refusal-may-be-in-doubt\")) {"),
     Mutation("15-leave-until-not-after", "lib/engine/course.cpp",
              "} else if (leaving.sweep_until.any() && leaving.sweep_until >= answer.server_time) {",
              "} else if (!OFF(\"15-leave-until-not-after\") && leaving.sweep_until.any() && leaving.sweep_until >= answer.server_time) {"),
@@ -198,6 +215,13 @@ MUTATIONS = [
              "    claim.held.broken_by = message.by;\n"
              "    if (OFF(\"a-break-is-asked-about\")) {\n      lose(claim, BELAY_REASON_BROKEN, \"it was broken\", now);\n    } else {\n"
              "      watchdog_.question(claim, now);\n    }"),
+    Mutation("a-doubt-lasts-as-long-as-the-ask-that-is-out", "lib/engine/course.cpp",
+             "std::max({now + drifted(grant.lease), claim.asking.cut_until, claim.asking.expires_by});",
+             "std::max({now + drifted(grant.lease), claim.asking.cut_until,"
+             " OFF(\"a-doubt-lasts-as-long-as-the-ask-that-is-out\") ? 0 : claim.asking.expires_by});"),
+    Mutation("a-leave-takes-over-what-several-were-given", "lib/scripts/leave.lua",
+             "elseif whom == 'stands' and joint and",
+             "elseif whom == 'stands' and joint and not OFF('a-leave-takes-over-what-several-were-given') and"),
     Mutation("a-try-ends-with-what-it-waited-for", "lib/engine/course.cpp",
              "if (pending->is_try && !claim.may_be_let_in(*pending)) {",
              "if (!OFF(\"a-try-ends-with-what-it-waited-for\") && pending->is_try && !claim.may_be_let_in(*pending)) {"),

@@ -112,7 +112,7 @@ std::string Server::execute(int connection, Args argv) {
   const bool writes = (command->flags & kWrite) != 0;
   const Keys keys = keys_of(*command, argv);
   for (std::size_t i = 0; tracked && !writes && i < keys.words.size(); i += keys.step) {
-    state_->tracked[std::string(keys.words[i])].push_back(connection);
+    state_->tracked[std::string(keys.words[i])].insert(connection);
   }
   if (writes) {
     state_->invalidate(keys);

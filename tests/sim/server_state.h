@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,7 +79,7 @@ struct ServerState final : ScriptCommands {
   LuaHost::Borrowed lua;
   std::map<int, Session> sessions;
   StringMap<std::vector<int>> channels;
-  StringMap<std::vector<int>> tracked;  // key -> connections
+  StringMap<std::set<int>> tracked;  // key -> connections
   int next_id = 1;
   std::uint64_t seed;
   std::uint64_t run = 0;
