@@ -35,11 +35,6 @@ std::optional<double> SortedSet::score(std::string_view member) const {
   return found == scores_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::optional<std::size_t> SortedSet::rank(std::string_view member) const {
-  const auto found = scores_.find(member);
-  return found == scores_.end() ? std::nullopt : std::optional(place(found->second, member));
-}
-
 std::size_t SortedSet::place(double score, std::string_view member) const {
   const auto at = std::partition_point(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return entry.first != score ? entry.first < score : *entry.second < member;

@@ -26,7 +26,6 @@ class SortedSet {
   bool add(std::string_view member, double score);
   bool remove(std::string_view member);
   [[nodiscard]] std::optional<double> score(std::string_view member) const;
-  [[nodiscard]] std::optional<std::size_t> rank(std::string_view member) const;
 
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
 

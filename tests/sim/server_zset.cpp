@@ -241,20 +241,6 @@ void zpopmin(Call& call) {
   }
 }
 
-void zrank(Call& call) {
-  bool ok = false;
-  const auto* const zset = find_typed<SortedSet>(call, call.argv[1], ok);
-  if (!ok) {
-    return;
-  }
-  const auto rank = zset != nullptr ? zset->rank(call.argv[2]) : std::nullopt;
-  if (rank) {
-    call.reply.integer(static_cast<std::int64_t>(*rank));
-  } else {
-    call.reply.null();
-  }
-}
-
 void zscore(Call& call) {
   bool ok = false;
   const auto* const zset = find_typed<SortedSet>(call, call.argv[1], ok);
@@ -266,23 +252,6 @@ void zscore(Call& call) {
     call.reply.number(*score);
   } else {
     call.reply.null();
-  }
-}
-
-void zmscore(Call& call) {
-  bool ok = false;
-  const auto* const zset = find_typed<SortedSet>(call, call.argv[1], ok);
-  if (!ok) {
-    return;
-  }
-  call.reply.array(call.argv.size() - 2);
-  for (const std::string_view member : call.argv.subspan(2)) {
-    const auto score = zset != nullptr ? zset->score(member) : std::nullopt;
-    if (score) {
-      call.reply.number(*score);
-    } else {
-      call.reply.null();
-    }
   }
 }
 
@@ -327,27 +296,16 @@ void zremrangebyrank(Call& call) {
                 std::min(*last < 0 ? *last + size : *last, size - 1) + 1});
 }
 
-void zremrangebyscore(Call& call) {
-  const std::optional<Ranks> ranks = ranks_of_scores(call);
-  if (ranks) {
-    bool ok = false;
-    remove_ranks(call, find_typed<SortedSet>(call, call.argv[1], ok), *ranks);
-  }
-}
-
 constexpr Command kCommands[] = {
     {"zadd", -4, kWrite | kDenyOom, 1, 1, zadd},
     {"zrem", -3, kWrite, 1, 1, zrem},
     {"zrange", -4, 0, 1, 1, zrange},
     {"zrevrange", -4, 0, 1, 1, zrevrange},
     {"zpopmin", -2, kWrite, 1, 1, zpopmin},
-    {"zrank", 3, 0, 1, 1, zrank},
     {"zscore", 3, 0, 1, 1, zscore},
-    {"zmscore", -3, 0, 1, 1, zmscore},
     {"zcard", 2, 0, 1, 1, zcard},
     {"zcount", 4, 0, 1, 1, zcount},
     {"zremrangebyrank", 4, kWrite, 1, 1, zremrangebyrank},
-    {"zremrangebyscore", 4, kWrite, 1, 1, zremrangebyscore},
 };
 
 }  // namespace
