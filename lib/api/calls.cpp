@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "dialect/guard.h"
+#include "dialect/fenced_write.h"
 #include "dialect/limit.h"
 #include "dialect/queries.h"
 

@@ -1,6 +1,6 @@
 // A client's life and its holds in the C API: what is answered without the server.
 #include "api/calls.h"
-#include "client/metrics.h"
+#include "client/metric_members.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 
 #include "base/random.h"
 #include "client/fork.h"
-#include "client/metrics.h"
+#include "client/metric_members.h"
 #include "net/tls.h"
 
 namespace belay {

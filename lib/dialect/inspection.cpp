@@ -199,8 +199,8 @@ Command NativeDialect::inspect(const Resource& resource) const {
   return {0, &scripts::kInspect, views(resource.keys), {std::to_string(kInspected)}};
 }
 
-Command NativeDialect::force(const Resource& resource, std::int64_t fence,
-                             std::int64_t highest_fence, ServerTime not_after) const {
+Command NativeDialect::break_name(const Resource& resource, std::int64_t fence,
+                                  std::int64_t highest_fence, ServerTime not_after) const {
   Packer packed;
   packed.number(fence).number(highest_fence).time(not_after);
   return {0, &scripts::kBreak, views(resource.keys), {packed.take(), me.inbox_prefix(), me.info}};

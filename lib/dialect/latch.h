@@ -26,9 +26,9 @@ class LatchPrimitive final : public Primitive {
 
   [[nodiscard]] Kind kind() const override { return Kind::kLatch; }
 
-  [[nodiscard]] bool claims_apart() const override { return false; }
+  [[nodiscard]] bool claim_per_request() const override { return false; }
 
-  [[nodiscard]] bool lets_pass() const override { return true; }
+  [[nodiscard]] bool waits_only() const override { return true; }
 
   [[nodiscard]] Status busy(std::string_view name) const override;
   [[nodiscard]] Status missing(std::string_view name) const override;

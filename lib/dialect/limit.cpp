@@ -11,7 +11,7 @@ namespace {
 
 class LimitQuery final : public Query {
  public:
-  LimitQuery(const HeldPrimitive& semaphore, std::string_view name, std::int64_t limit)
+  LimitQuery(const LockOrSemaphore& semaphore, std::string_view name, std::int64_t limit)
       : semaphore_(semaphore), resource_(semaphore.resource(name)), limit_(limit) {}
 
   [[nodiscard]] std::int32_t event_kind() const override {
@@ -53,19 +53,19 @@ class LimitQuery final : public Query {
  private:
   [[nodiscard]] bool sets() const { return limit_ > 0; }
 
-  const HeldPrimitive& semaphore_;
+  const LockOrSemaphore& semaphore_;
   const Resource resource_;
   const std::int64_t limit_;  // 0: only asks
 };
 
 }  // namespace
 
-std::unique_ptr<Query> limit_query(const HeldPrimitive& semaphore, std::string_view name,
+std::unique_ptr<Query> limit_query(const LockOrSemaphore& semaphore, std::string_view name,
                                    std::int64_t limit) {
   return std::make_unique<LimitQuery>(semaphore, name, limit);
 }
 
-std::unique_ptr<Query> available_query(const HeldPrimitive& semaphore, std::string_view name) {
+std::unique_ptr<Query> available_query(const LockOrSemaphore& semaphore, std::string_view name) {
   return std::make_unique<LimitQuery>(semaphore, name, 0);
 }
 

@@ -12,10 +12,10 @@
 namespace belay {
 
 // Sets it, whatever it was: more permits go to who waits, fewer take nothing back.
-std::unique_ptr<Query> limit_query(const HeldPrimitive& semaphore, std::string_view name,
+std::unique_ptr<Query> limit_query(const LockOrSemaphore& semaphore, std::string_view name,
                                    std::int64_t limit);
 
 // Tells how many permits are free; NOT_FOUND where there is no limit.
-std::unique_ptr<Query> available_query(const HeldPrimitive& semaphore, std::string_view name);
+std::unique_ptr<Query> available_query(const LockOrSemaphore& semaphore, std::string_view name);
 
 }  // namespace belay

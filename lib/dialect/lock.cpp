@@ -97,7 +97,7 @@ Resource resource_of(std::string_view prefix, std::string_view name) {
   return resource;
 }
 
-Status HeldPrimitive::busy(std::string_view name) const {
+Status LockOrSemaphore::busy(std::string_view name) const {
   const std::string quoted = "'" + std::string(name) + "'";
   return {BELAY_BUSY, kind_ == Kind::kSemaphore
                           ? "too few permits of " + quoted + " are free, or others wait"
@@ -106,15 +106,15 @@ Status HeldPrimitive::busy(std::string_view name) const {
                                 "lock-delay has not passed"};
 }
 
-Status HeldPrimitive::missing(std::string_view name) const {
+Status LockOrSemaphore::missing(std::string_view name) const {
   return {BELAY_NOT_FOUND, "the limit of '" + std::string(name) + "' is not set"};
 }
 
-Command HeldPrimitive::acquire(const Resource& resource, const AcquireArgs& args) const {
+Command LockOrSemaphore::acquire(const Resource& resource, const AcquireArgs& args) const {
   return {0, &scripts::kAcquire, views(resource.keys), {packed_acquire(me_, kind_, args)}};
 }
 
-Command HeldPrimitive::leave(const Resource& resource, const LeaveArgs& args) const {
+Command LockOrSemaphore::leave(const Resource& resource, const LeaveArgs& args) const {
   if (args.uncontended && args.joint) {
     return {0,
             &scripts::kReleaseMembers,
@@ -133,14 +133,14 @@ Command HeldPrimitive::leave(const Resource& resource, const LeaveArgs& args) co
           {std::string(1, static_cast<char>(kind_)) + packed_leave(me_, args), me_.inbox_prefix()}};
 }
 
-Command HeldPrimitive::limit(const Resource& resource, std::int64_t limit,
-                             std::int64_t highest_fence, ServerTime not_after) const {
+Command LockOrSemaphore::limit(const Resource& resource, std::int64_t limit,
+                               std::int64_t highest_fence, ServerTime not_after) const {
   Packer packed;
   packed.number(limit).number(highest_fence).time(not_after);
   return {0, &scripts::kLimit, views(resource.keys), {packed.take(), me_.inbox_prefix()}};
 }
 
-std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {
+std::optional<AcquireAnswer> LockOrSemaphore::read_acquire(Reply reply) const {
   Unpacker fields(reply.text());
   AcquireAnswer answer;
   bool sound = true;
@@ -173,7 +173,7 @@ std::optional<AcquireAnswer> HeldPrimitive::read_acquire(Reply reply) const {
   return answer;
 }
 
-std::optional<LeaveAnswer> HeldPrimitive::read_leave(Reply reply) const {
+std::optional<LeaveAnswer> LockOrSemaphore::read_leave(Reply reply) const {
   Unpacker fields(reply.text());
   return read_left(fields);
 }

@@ -47,15 +47,15 @@ std::vector<std::string_view> views(const std::vector<std::string>& keys);
 // Fences are ids: a number beyond them is none that a script gave out.
 bool is_fence_range(std::int64_t fence, std::int64_t last);
 
-class HeldPrimitive final : public Primitive {
+class LockOrSemaphore final : public Primitive {
  public:
-  HeldPrimitive(Kind kind, Identity identity) : kind_(kind), me_(std::move(identity)) {}
+  LockOrSemaphore(Kind kind, Identity identity) : kind_(kind), me_(std::move(identity)) {}
 
   [[nodiscard]] Kind kind() const override { return kind_; }
 
-  [[nodiscard]] bool claims_apart() const override { return kind_ == Kind::kSemaphore; }
+  [[nodiscard]] bool claim_per_request() const override { return kind_ == Kind::kSemaphore; }
 
-  [[nodiscard]] bool lets_pass() const override { return false; }
+  [[nodiscard]] bool waits_only() const override { return false; }
 
   [[nodiscard]] Status busy(std::string_view name) const override;
   [[nodiscard]] Status missing(std::string_view name) const override;

@@ -20,7 +20,7 @@ bool take_mac(const Identity& me, std::int64_t epoch, std::string_view message, 
   return fields->complete() && mac == mac_of(me, epoch, covered.append(fields->rest()));
 }
 
-Command renew_any(const Identity& me, const std::vector<ManyRenewed>& parts,
+Command renew_any(const Identity& me, const std::vector<RenewPart>& parts,
                   std::int64_t highest_fence, ServerTime not_after) {
   Command command{0,
                   &scripts::kRenew,
@@ -41,7 +41,7 @@ Command renew_any(const Identity& me, const std::vector<ManyRenewed>& parts,
 }
 
 // Of what is held alone and, as far as is known, waited for by nobody.
-Command keep(const Identity& me, const std::vector<ManyRenewed>& parts, ServerTime not_after) {
+Command keep(const Identity& me, const std::vector<RenewPart>& parts, ServerTime not_after) {
   Command command{0, &scripts::kKeep, {}, {}};
   Packer packed;
   packed.time(not_after);
@@ -54,7 +54,7 @@ Command keep(const Identity& me, const std::vector<ManyRenewed>& parts, ServerTi
   return command;
 }
 
-Command keep_members(const Identity& me, const std::vector<ManyRenewed>& parts,
+Command keep_members(const Identity& me, const std::vector<RenewPart>& parts,
                      ServerTime not_after) {
   Command command{0, &scripts::kKeepMembers, {}, {}};
   std::string packed = Packer().time(not_after).take();
@@ -80,16 +80,16 @@ const Primitive& NativeDialect::of(Kind kind) const {
   }
 }
 
-Command NativeDialect::renew_all(const std::vector<ManyRenewed>& parts, std::int64_t highest_fence,
+Command NativeDialect::renew_all(const std::vector<RenewPart>& parts, std::int64_t highest_fence,
                                  ServerTime not_after) const {
   const bool joint = parts.front().args.joint;
-  const bool plain = std::all_of(parts.begin(), parts.end(), [joint](const ManyRenewed& part) {
-    return part.args.plain && part.args.joint == joint;
+  const bool by_one_key = std::all_of(parts.begin(), parts.end(), [joint](const RenewPart& part) {
+    return part.args.by_one_key && part.args.joint == joint;
   });
-  if (plain && joint) {
+  if (by_one_key && joint) {
     return keep_members(me, parts, not_after);
   }
-  return plain ? keep(me, parts, not_after) : renew_any(me, parts, highest_fence, not_after);
+  return by_one_key ? keep(me, parts, not_after) : renew_any(me, parts, highest_fence, not_after);
 }
 
 std::optional<RenewAnswers> NativeDialect::read_renew(Reply reply) const {

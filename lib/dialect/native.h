@@ -32,11 +32,11 @@ class NativeDialect final : public Dialect {
 
   [[nodiscard]] std::string inbox() const override { return me.inbox(); }
 
-  [[nodiscard]] Command renew_all(const std::vector<ManyRenewed>& parts, std::int64_t highest_fence,
+  [[nodiscard]] Command renew_all(const std::vector<RenewPart>& parts, std::int64_t highest_fence,
                                   ServerTime not_after) const override;
   [[nodiscard]] Command inspect(const Resource& resource) const override;
-  [[nodiscard]] Command force(const Resource& resource, std::int64_t fence,
-                              std::int64_t highest_fence, ServerTime not_after) const override;
+  [[nodiscard]] Command break_name(const Resource& resource, std::int64_t fence,
+                                   std::int64_t highest_fence, ServerTime not_after) const override;
   [[nodiscard]] std::optional<RenewAnswers> read_renew(Reply reply) const override;
   [[nodiscard]] std::optional<Inspection> read_inspect(Reply reply) const override;
   [[nodiscard]] std::optional<Inspection> read_force(Reply reply) const override;
@@ -44,16 +44,16 @@ class NativeDialect final : public Dialect {
   [[nodiscard]] std::optional<Message> read_message(std::string_view payload) const override;
   [[nodiscard]] std::string scan_pattern() const override;
   [[nodiscard]] std::optional<std::string> name_of_key(std::string_view key) const override;
-  [[nodiscard]] Command acquire_all(const std::vector<ManyPart>& parts) const override;
-  [[nodiscard]] Command leave_all(const std::vector<ManyLeft>& parts) const override;
+  [[nodiscard]] Command acquire_all(const std::vector<AcquirePart>& parts) const override;
+  [[nodiscard]] Command leave_all(const std::vector<LeavePart>& parts) const override;
   [[nodiscard]] std::optional<std::vector<AcquireAnswer>> read_acquire_all(
       Reply reply, std::size_t count) const override;
   [[nodiscard]] std::optional<std::vector<LeaveAnswer>> read_leave_all(
       Reply reply, std::size_t count) const override;
 
   const Identity me;
-  const HeldPrimitive lock;
-  const HeldPrimitive semaphore;
+  const LockOrSemaphore lock;
+  const LockOrSemaphore semaphore;
   const LatchPrimitive latch;
 };
 

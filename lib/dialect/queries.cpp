@@ -70,7 +70,7 @@ class BreakQuery final : public Query {
   [[nodiscard]] std::uint16_t slot() const override { return resource_.slot; }
 
   [[nodiscard]] Command command(std::int64_t highest_fence, ServerTime not_after) override {
-    return dialect_.force(resource_, fence_, highest_fence, not_after);
+    return dialect_.break_name(resource_, fence_, highest_fence, not_after);
   }
 
   Progress read(Reply reply, Event* event) override {

@@ -119,7 +119,7 @@ struct RenewArgs {
   std::string group;                // to share it with from now on; empty: as it is
   std::int64_t fence_of_group = 0;  // under which
   bool joint = false;               // held together with others
-  bool plain = false;               // as far as is known, less will do
+  bool by_one_key = false;          // as far as is known, less will do
   Seat seat;
 };
 

@@ -13,7 +13,7 @@ namespace belay {
 
 namespace {
 
-constexpr Micros kKeptTimes = 3;  // a lease, while the other names are waited for
+constexpr Micros kRestartsPerLease = 3;  // a lease, while the other names are waited for
 constexpr std::size_t kMostLeft = 32;
 
 }  // namespace
@@ -96,14 +96,14 @@ void Bundles::send_asks(Micros now) {
     }
   }
   for (const auto& [group, claims] : groups) {
-    send_many(claims, now);
+    send_ask(claims, now);
   }
 }
 
-void Bundles::send_many(const std::vector<Claim*>& claims, Micros now) {
+void Bundles::send_ask(const std::vector<Claim*>& claims, Micros now) {
   Flight flight;
-  flight.kind = FlightKind::kMany;
-  std::vector<ManyPart> parts;
+  flight.kind = FlightKind::kBundle;
+  std::vector<AcquirePart> parts;
   for (Claim* claim : claims) {
     parts.push_back({&claim->resource, course_.begin_ask(*claim, now)});
     flight.refs.push_back({claim, claim->epoch, parts.back().args.lease});
@@ -112,7 +112,7 @@ void Bundles::send_many(const std::vector<Claim*>& claims, Micros now) {
   flights_.send(*claims.front()->node, dialect_.acquire_all(parts), std::move(flight), now);
 }
 
-void Bundles::on_many_reply(const Flight& flight, Reply reply, Micros sent, Micros now) {
+void Bundles::on_acquired(const Flight& flight, Reply reply, Micros sent, Micros now) {
   const auto answers = dialect_.read_acquire_all(reply, flight.refs.size());
   for (std::size_t i = 0; i < flight.refs.size(); ++i) {
     const ClaimRef& asked = flight.refs[i];
@@ -153,9 +153,9 @@ void Bundles::flush_leaves(Micros now) {
 
 void Bundles::send_leaves(const std::vector<ClaimRef>& claims, Micros now) {
   Flight flight;
-  flight.kind = FlightKind::kManyLeft;
+  flight.kind = FlightKind::kBundleLeft;
   flight.refs = claims;
-  std::vector<ManyLeft> parts;
+  std::vector<LeavePart> parts;
   parts.reserve(claims.size());
   for (const ClaimRef& left : claims) {
     const Leaving& leaving = *left.claim->leaving_of(left.epoch);
@@ -165,7 +165,7 @@ void Bundles::send_leaves(const std::vector<ClaimRef>& claims, Micros now) {
   flights_.send(*claims.front().claim->node, dialect_.leave_all(parts), std::move(flight), now);
 }
 
-void Bundles::on_many_left(const Flight& flight, Reply reply, Micros sent, Micros now) {
+void Bundles::on_left_together(const Flight& flight, Reply reply, Micros sent, Micros now) {
   const auto answers = dialect_.read_leave_all(reply, flight.refs.size());
   gathers_leaves_ = answers.has_value();
   for (std::size_t i = 0; i < flight.refs.size(); ++i) {
@@ -311,7 +311,8 @@ void Bundles::keep_parts(Bundle& bundle, Micros now) {
     }
   }
   if (bundle.tag != 0) {
-    ledger_.timers.set(ledger_.pendings.at(bundle.tag)->timer, now + bundle.lease / kKeptTimes);
+    ledger_.timers.set(ledger_.pendings.at(bundle.tag)->timer,
+                       now + bundle.lease / kRestartsPerLease);
   }
 }
 

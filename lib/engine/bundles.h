@@ -63,8 +63,8 @@ class Bundles {
     return gathered;
   }
 
-  void on_many_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
-  void on_many_left(const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_acquired(const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_left_together(const Flight& flight, Reply reply, Micros sent, Micros now);
 
   // The end of an entry: what has come of the parts, and what is asked for together.
   [[nodiscard]] bool due() const { return !ledger_.bundles_due.empty() || !asks_due_.empty(); }
@@ -74,7 +74,7 @@ class Bundles {
 
  private:
   void ask_part(Bundle& bundle, std::size_t index, Micros now);
-  void send_many(const std::vector<Claim*>& claims, Micros now);
+  void send_ask(const std::vector<Claim*>& claims, Micros now);
   void flush_leaves(Micros now);
   void send_leaves(const std::vector<ClaimRef>& claims, Micros now);
   Pending& add_lead(std::int64_t tag, PendingKind kind, const Bundle& bundle, Micros now);

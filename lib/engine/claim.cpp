@@ -55,7 +55,7 @@ void Claim::take(const Grant& grant, Micros now) {
   held.confirmed = grant.confirmed;
   held.awaits_reply = !grant.confirmed && !waiting.empty() && waiting.front()->confirmed;
   held.deadline = grant.deadline;
-  held.vouched = grant.lease;
+  held.lease = grant.lease;
   // An ask that was cut off may have been for longer: what is told again is not shortened.
   held.lapses_at = std::max(now + drifted(grant.lease), asking.cut_until);
   held.renew_at = kNever;
@@ -141,7 +141,7 @@ bool Claim::next_wants_the_same() const {
 
 // Whether a reply vouches for it, for longer than soon, and nothing has put it in question since.
 bool Claim::is_sure(Micros now) const {
-  const Micros soon = std::max({kMinGrant / 2, held.vouched / 3, 2 * node->round_trip()});
+  const Micros soon = std::max({kMinGrant / 2, held.lease / 3, 2 * node->round_trip()});
   return state == ClaimState::kHeld && held.confirmed && !held.in_question &&
          held.deadline - now > soon;
 }
@@ -196,7 +196,7 @@ bool Claim::watchable() const {
 // What several hold is looked at in full where its record may be gone, of which the members know
 // nothing; where somebody wants to know who waits; where it would stand no longer; and now and then
 // where other numbers are to be told.
-bool Claim::is_plain(Micros lease, Micros now) const {
+bool Claim::renews_by_one_key(Micros lease, Micros now) const {
   if (held.renew_in_full || !held.share_with.empty()) {
     return false;
   }
@@ -291,12 +291,12 @@ Micros Claim::risk_time(const Hold& hold) const {
   if (!should_be_renewed || hold.at_risk || renew_due) {
     return kNever;
   }
-  const Micros third = held.deadline - held.vouched / 3;
+  const Micros third = held.deadline - held.lease / 3;
   if (!held.renew_out) {
     return third;
   }
   const Micros overdue = held.renewed_at + 2 * node->round_trip();
-  return std::min(std::max(third, overdue), held.deadline - held.vouched / 12);
+  return std::min(std::max(third, overdue), held.deadline - held.lease / 12);
 }
 
 Micros Claim::next_due() const {

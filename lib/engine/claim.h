@@ -66,7 +66,7 @@ struct Claim {
   [[nodiscard]] bool shared() const { return want.shared(); }
 
   // Whether the server counts it among several that hold the name together.
-  [[nodiscard]] bool joint() const { return shared() || primitive->claims_apart(); }
+  [[nodiscard]] bool joint() const { return shared() || primitive->claim_per_request(); }
 
   // The hold that lets `owner` re-enter the claim, or none.
   [[nodiscard]] const Hold* own_hold(std::int64_t owner) const;
@@ -89,7 +89,7 @@ struct Claim {
   [[nodiscard]] bool watchable() const;
   // Whether a renewal by one key will do, as far as is known. Of what is held alone: nobody waits
   // for it or looks after it.
-  [[nodiscard]] bool is_plain(Micros lease, Micros now) const;
+  [[nodiscard]] bool renews_by_one_key(Micros lease, Micros now) const;
   // The server has been told that in full, for a lease.
   void sits(const Seat& seat, Micros lease, Micros now);
   void others_are_waiting(Micros now);

@@ -131,11 +131,11 @@ void Course::start(Claim& claim, Micros now) {
 
 // Whether the claim's server is near enough for a hold with such a lease, and for those who wait:
 // for whom it is not are told, as their holds would end before they are renewed.
-bool Course::is_near(Claim& claim, Micros lease, Micros now) {
+bool Course::refuse_distant_waiters(Claim& claim, Micros lease, Micros now) {
   const Micros trip = claim.node->distance();
   const bool answers_in_time = 2 * trip <= timing_.request_timeout();
   const Micros least = answers_in_time ? kLeastTrips * trip : kNever;
-  if (least <= kMinLease || claim.primitive->lets_pass()) {
+  if (least <= kMinLease || claim.primitive->waits_only()) {
     return true;
   }
   for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
@@ -209,7 +209,7 @@ AcquireArgs Course::begin_ask(Claim& claim, Micros now) {
     leaving.overtaken = true;
   }
   claim.asking.out = true;
-  if (claim.primitive->lets_pass()) {
+  if (claim.primitive->waits_only()) {
     claim.asking.asked_to = ledger_.last_order;
   } else {
     claim.asking.expires_by = Timing::lapses_by(node, args.not_after, args.lease);
@@ -323,7 +323,7 @@ void Course::refuse(Claim& claim, const Status& status, Micros now) {
 
 void Course::on_busy(Claim& claim, Micros now) {
   claim.asking.known_to = claim.asking.asked_to;
-  if (claim.primitive->lets_pass()) {
+  if (claim.primitive->waits_only()) {
     end_tries(claim, now);
   } else if (!claim.waiting.empty() && claim.waiting.front()->is_try) {
     outcomes_.complete(*claim.waiting.front(), Status(BELAY_BUSY), now);
@@ -353,7 +353,7 @@ void Course::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
   claim.asking.known_to = claim.asking.asked_to;
   barrier_.send_off_others(claim, answer.generation, now);
   end_tries(claim, now);
-  static_cast<void>(is_near(claim, kMaxLease, now));
+  static_cast<void>(refuse_distant_waiters(claim, kMaxLease, now));
   mark_reached(claim);
   claim.asking.poll_at = now + timing_.fallback_poll(answer.position);
   claim.asking.again_at =
@@ -383,7 +383,7 @@ void Course::on_grant(Claim& claim, const Grant& grant, Micros now) {
     return;
   }
   const Micros usable = grant.confirmed ? kUsable : grant.lease / 8;
-  const bool near = is_near(claim, grant.confirmed ? grant.lease : kMaxLease, now);
+  const bool near = refuse_distant_waiters(claim, grant.confirmed ? grant.lease : kMaxLease, now);
   if (grant.deadline <= now + usable || !near) {  // rule 4
     claim.asking.maybe_on_server = true;
     claim.asking.expires_by =
@@ -412,7 +412,7 @@ void Course::confirm_for_those_who_wait(Claim& claim) {
 void Course::on_grant_of_held(Claim& claim, const Grant& grant, Micros now) {
   if (claim.held.fence == grant.fence && grant.confirmed) {
     claim.sits({grant.since, claim.want.lock_delay, grant.permits}, grant.lease, now);
-    on_vouched(claim, grant.deadline, grant.lease, now);
+    on_still_ours(claim, grant.deadline, grant.lease, now);
   } else if (grant.confirmed) {
     lose(claim, BELAY_REASON_GONE, "the server granted it anew", now);
   } else if (claim.held.fence != grant.fence) {
@@ -435,7 +435,7 @@ void Course::on_verdict(const Verdict& verdict, Micros now) {
   if (!verdict.group.empty()) {
     become_shared(claim, verdict.group, now);
   }
-  on_vouched(claim, verdict.deadline, verdict.lease, now);
+  on_still_ours(claim, verdict.deadline, verdict.lease, now);
   if (claim.holds.empty() && !claim.waiting.empty() && !claim.held.awaits_reply) {
     if (claim.may_hand_locally(now)) {
       pass_on(claim, now);
@@ -445,11 +445,11 @@ void Course::on_verdict(const Verdict& verdict, Micros now) {
   }
 }
 
-void Course::on_vouched(Claim& claim, Micros deadline, Micros lease, Micros now) {
+void Course::on_still_ours(Claim& claim, Micros deadline, Micros lease, Micros now) {
   const bool was_open = claim.held.in_question || !claim.held.confirmed;
-  watchdog_.vouch(claim, deadline, lease, now);
-  if (claim.held.awaits_reply && now >= claim.held.deadline - claim.held.vouched / 3) {
-    if (is_near(claim, claim.held.vouched, now)) {
+  watchdog_.extend_deadline(claim, deadline, lease, now);
+  if (claim.held.awaits_reply && now >= claim.held.deadline - claim.held.lease / 3) {
+    if (refuse_distant_waiters(claim, claim.held.lease, now)) {
       watchdog_.want(claim);  // the answer took too long: whoever got it now would be at risk
     }
     return;
@@ -708,7 +708,7 @@ void Course::close(Claim& claim, Micros now) {
 
 void Course::end(Claim& claim, bool leaves, const PendingRef& release, Micros now) {
   Leaving leaving = claim.end(now);
-  if (!claim.primitive->claims_apart()) {
+  if (!claim.primitive->claim_per_request()) {
     ledger_.epochs.erase(claim.epoch);
   }
   if (leaves || leaving.sweep_until.any()) {

@@ -89,14 +89,14 @@ class Course {
  private:
   void re_enter(Claim& claim, Pending& pending, const Hold& own, Micros now);
   void start(Claim& claim, Micros now);
-  bool is_near(Claim& claim, Micros lease, Micros now);
+  bool refuse_distant_waiters(Claim& claim, Micros lease, Micros now);
   void refuse(Claim& claim, const Status& status, Micros now);
   void on_busy(Claim& claim, Micros now);
   void mark_reached(Claim& claim);
   void on_queued(Claim& claim, const AcquireAnswer& answer, Micros now);
   void on_grant(Claim& claim, const Grant& grant, Micros now);
   void on_grant_of_held(Claim& claim, const Grant& grant, Micros now);
-  void on_vouched(Claim& claim, Micros deadline, Micros lease, Micros now);
+  void on_still_ours(Claim& claim, Micros deadline, Micros lease, Micros now);
   void end_question(Claim& claim, Micros now);
   void deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros now);
   void make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end, Micros now);

@@ -22,19 +22,19 @@
 namespace belay {
 
 // A name of several that one command asks for, with one lease and not-after for all.
-struct ManyPart {
+struct AcquirePart {
   const Resource* resource = nullptr;
   AcquireArgs args;
 };
 
 // A name of several that one command leaves.
-struct ManyLeft {
+struct LeavePart {
   const Resource* resource = nullptr;
   LeaveArgs args;
 };
 
 // A claim that is renewed together with others.
-struct ManyRenewed {
+struct RenewPart {
   const Resource* resource = nullptr;
   RenewArgs args;
 };
@@ -51,12 +51,13 @@ class Dialect {
   // The channel of what is published to us.
   [[nodiscard]] virtual std::string inbox() const = 0;
 
-  [[nodiscard]] virtual Command renew_all(const std::vector<ManyRenewed>& parts,
+  [[nodiscard]] virtual Command renew_all(const std::vector<RenewPart>& parts,
                                           std::int64_t highest_fence,
                                           ServerTime not_after) const = 0;
   [[nodiscard]] virtual Command inspect(const Resource& resource) const = 0;
-  [[nodiscard]] virtual Command force(const Resource& resource, std::int64_t fence,
-                                      std::int64_t highest_fence, ServerTime not_after) const = 0;
+  [[nodiscard]] virtual Command break_name(const Resource& resource, std::int64_t fence,
+                                           std::int64_t highest_fence,
+                                           ServerTime not_after) const = 0;
 
   // Answers; none where a reply is not what the script gives.
   [[nodiscard]] virtual std::optional<RenewAnswers> read_renew(Reply reply) const = 0;
@@ -71,8 +72,8 @@ class Dialect {
   [[nodiscard]] virtual std::optional<std::string> name_of_key(std::string_view key) const = 0;
 
   // Several locks by one command, all or none; and left by one.
-  [[nodiscard]] virtual Command acquire_all(const std::vector<ManyPart>& parts) const = 0;
-  [[nodiscard]] virtual Command leave_all(const std::vector<ManyLeft>& parts) const = 0;
+  [[nodiscard]] virtual Command acquire_all(const std::vector<AcquirePart>& parts) const = 0;
+  [[nodiscard]] virtual Command leave_all(const std::vector<LeavePart>& parts) const = 0;
   // An answer for each of `count` names, all with one code; none where the reply is not what the
   // script gives.
   [[nodiscard]] virtual std::optional<std::vector<AcquireAnswer>> read_acquire_all(

@@ -71,7 +71,7 @@ Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros w
   }
   if (request.names.size() > 1) {
     bundles_.acquire(tag, request, wait, now);
-  } else if (request.primitive->lets_pass()) {
+  } else if (request.primitive->waits_only()) {
     barrier_.acquire(tag, request, wait, now);
   } else {
     course_.place(course_.add_acquire(tag, request, wait, now), now);
@@ -437,11 +437,11 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
     case FlightKind::kLeave:
       on_claim_reply(*flight, reply, sent, now);
       break;
-    case FlightKind::kMany:
-      bundles_.on_many_reply(*flight, reply, sent, now);
+    case FlightKind::kBundle:
+      bundles_.on_acquired(*flight, reply, sent, now);
       break;
-    case FlightKind::kManyLeft:
-      bundles_.on_many_left(*flight, reply, sent, now);
+    case FlightKind::kBundleLeft:
+      bundles_.on_left_together(*flight, reply, sent, now);
       break;
     case FlightKind::kRenew:
       for (const Verdict& verdict : watchdog_.on_reply(*flight, reply, sent, now)) {

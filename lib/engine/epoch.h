@@ -78,7 +78,7 @@ struct Held {
   // lease.
   bool confirmed = false;
   Micros deadline = 0;
-  Micros vouched = 0;
+  Micros lease = 0;
   // When the server's record has certainly lapsed.
   Micros lapses_at = 0;
   // When to renew; and at the latest, whatever the lease, to watch the record.

@@ -19,7 +19,15 @@
 
 namespace belay {
 
-enum class FlightKind : std::uint8_t { kAcquire, kMany, kLeave, kManyLeft, kRenew, kWatch, kQuery };
+enum class FlightKind : std::uint8_t {
+  kAcquire,
+  kBundle,
+  kLeave,
+  kBundleLeft,
+  kRenew,
+  kWatch,
+  kQuery
+};
 
 // A claim as a command is about it: it may have begun another epoch since.
 struct ClaimRef {
@@ -33,7 +41,7 @@ struct Renewed {
   ClaimRef ref;
   std::string group;  // to share it with from now on
   // Of one of several: what its seat is told, where it is renewed in full.
-  bool plain = false;
+  bool by_one_key = false;
   Seat seat = {};
 };
 

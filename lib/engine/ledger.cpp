@@ -36,7 +36,7 @@ Claim& Ledger::new_claim(const Primitive& primitive, std::string_view name) {
 }
 
 Claim& Ledger::claim_for_acquire(const Primitive& primitive, std::string_view name) {
-  return primitive.claims_apart() ? new_claim(primitive, name) : claim_of(primitive, name);
+  return primitive.claim_per_request() ? new_claim(primitive, name) : claim_of(primitive, name);
 }
 
 Claim& Ledger::add_claim(const Primitive& primitive, std::string_view name, std::string key) {

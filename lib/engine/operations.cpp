@@ -33,7 +33,7 @@ Status Operations::downgrade(std::int64_t tag, Hold& hold, const std::string& gr
   Claim* const claim = hold.claim;
   const bool shared_otherwise = !hold.group.empty() && hold.group != group;
   if (claim != nullptr && (claim->shared() || shared_otherwise || claim->holds.size() > 1 ||
-                           claim->primitive->claims_apart())) {
+                           claim->primitive->claim_per_request())) {
     return {BELAY_INVALID_ARGUMENT,
             "hold " + std::to_string(hold.id) + " is not the only exclusive one of its owner"};
   }

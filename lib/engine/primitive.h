@@ -27,10 +27,10 @@ class Primitive {
 
   [[nodiscard]] virtual Kind kind() const = 0;
   // Whether each acquire is a claim of its own; else those of one name share one.
-  [[nodiscard]] virtual bool claims_apart() const = 0;
+  [[nodiscard]] virtual bool claim_per_request() const = 0;
   // Whether nobody holds it: those who share a claim wait for the same and go on together; else
   // they have it in turn.
-  [[nodiscard]] virtual bool lets_pass() const = 0;
+  [[nodiscard]] virtual bool waits_only() const = 0;
   // Words for a refusal: it is somebody else's; nobody has made it.
   [[nodiscard]] virtual Status busy(std::string_view name) const = 0;
   [[nodiscard]] virtual Status missing(std::string_view name) const = 0;

@@ -128,7 +128,7 @@ std::vector<Claim*> Watchdog::flush(Micros now) {
     }
     std::vector<Claim*>& batch =
         batches[{ledger_.router.group_of(claim->resource.slot), claim->joint(),
-                 claim->is_plain(wanted_lease(*claim, now), now)}];
+                 claim->renews_by_one_key(wanted_lease(*claim, now), now)}];
     batch.push_back(claim);
     if (batch.size() == kBatch) {
       send(std::exchange(batch, {}), now);
@@ -150,14 +150,14 @@ void Watchdog::send(const std::vector<Claim*>& claims, Micros now) {
   }
   Node& node = *claims.front()->node;
   const ServerTime not_after = timing_.not_after(node, now);
-  std::vector<ManyRenewed> parts;
+  std::vector<RenewPart> parts;
   Flight flight;
   flight.kind = FlightKind::kRenew;
   for (Claim* claim : claims) {
     parts.push_back({&claim->resource, begin_renewal(*claim, not_after, now)});
     const RenewArgs& args = parts.back().args;
     flight.renewed.push_back(
-        {{claim, claim->epoch, args.lease}, args.group, args.plain, args.seat});
+        {{claim, claim->epoch, args.lease}, args.group, args.by_one_key, args.seat});
     ++ledger_.metrics.renewals;
   }
   flights_.send(node, dialect_.renew_all(parts, highest, not_after), std::move(flight), now);
@@ -202,7 +202,7 @@ RenewArgs Watchdog::args_to_send(Claim& claim, Micros lease, Micros now) {
   args.group = claim.held.share_with;
   args.fence_of_group = claim.held.next_fence - 1;
   args.joint = claim.joint();
-  args.plain = claim.is_plain(lease, now);
+  args.by_one_key = claim.renews_by_one_key(lease, now);
   args.seat = claim.held.seat;
   args.holds = args.joint ? args.seat.holds : claim.holds.size();
   args.local_waiters = args.joint ? args.seat.local_waiters : claim.waiting.size();
@@ -215,7 +215,7 @@ RenewArgs Watchdog::begin_renewal(Claim& claim, ServerTime not_after, Micros now
     claim.held.reserve = std::min(2 * claim.held.reserve, kMaxReserve);
     args.reserve = claim.held.reserve;
   }
-  if ((args.joint && !args.plain) || !args.group.empty()) {
+  if ((args.joint && !args.by_one_key) || !args.group.empty()) {
     args.holds = args.seat.holds = claim.holds.size();
     args.local_waiters = args.seat.local_waiters = claim.waiting.size();
   }
@@ -317,7 +317,8 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
   claim.refusal = Status();
   claim.held.last_fence = std::max(claim.held.last_fence, answer.last_fence);
   ledger_.saw_fence(claim.resource.slot, claim.held.last_fence);
-  if (!claim.joint() || !renewed.plain) {  // what several hold alone says nothing of the others
+  if (!claim.joint() ||
+      !renewed.by_one_key) {  // what several hold alone says nothing of the others
     hear_of_others(claim, answer.others_wait, now);
   }
   // A renewal of no lease only says that it is ours.
@@ -336,7 +337,7 @@ void Watchdog::note_seat(const Renewed& renewed, const Verdict& verdict, ServerT
                          Micros now) {
   Claim& claim = *renewed.ref.claim;
   const bool begins = !claim.joint() && !renewed.group.empty();
-  if (verdict.kind != Verdict::Kind::kOurs || renewed.plain || (!claim.joint() && !begins)) {
+  if (verdict.kind != Verdict::Kind::kOurs || renewed.by_one_key || (!claim.joint() && !begins)) {
     return;
   }
   const Seat first{server_time, claim.want.lock_delay, 1, renewed.seat.holds,
@@ -370,21 +371,21 @@ void Watchdog::keep_until(const Hold& latest, Micros until) {
   }
 }
 
-void Watchdog::vouch(Claim& claim, Micros deadline, Micros lease, Micros now) {
+void Watchdog::extend_deadline(Claim& claim, Micros deadline, Micros lease, Micros now) {
   claim.held.in_question = false;
   claim.held.broken_by.clear();
   claim.held.confirmed = true;
   claim.held.lapses_at = std::max(claim.held.lapses_at, now + drifted(lease));
   if (deadline > claim.held.deadline) {
     claim.held.deadline = deadline;
-    claim.held.vouched = lease;
+    claim.held.lease = lease;
   }
   for (Hold* hold : claim.holds) {
     if (hold->re_entered) {
       keep_until(*hold, claim.certain_until(*hold));
     }
     // A fixed lease needs no renewal beyond its end; after a max-hold there is none.
-    const bool lasts = now < claim.held.deadline - claim.held.vouched / 3 ||
+    const bool lasts = now < claim.held.deadline - claim.held.lease / 3 ||
                        (hold->lease > 0 && hold->ends_at <= claim.held.deadline + kTolerance);
     if (hold->at_risk && (hold->watched() || hold->lease > 0) && lasts) {
       hold->at_risk = false;

@@ -81,7 +81,7 @@ class Watchdog {
   // before `latest` do not end before `until`.
   void keep_until(const Hold& latest, Micros until);
   // The server has said that the claim is ours, until `deadline` at least.
-  void vouch(Claim& claim, Micros deadline, Micros lease, Micros now);
+  void extend_deadline(Claim& claim, Micros deadline, Micros lease, Micros now);
 
  private:
   // So many are renewed in one entry: about a millisecond, so that no other thread waits long for

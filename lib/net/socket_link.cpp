@@ -164,7 +164,7 @@ std::shared_ptr<SocketLink::Socket> SocketLink::watch(int fd) {
 // Sets what makes the loop look at the socket, beside its end.
 void SocketLink::watch_for(const Socket& socket) {
   epoll_event events{};
-  events.events = (left_ ? 0U : EPOLLIN) | (blocked_ ? EPOLLOUT : 0U);
+  events.events = (caller_reads_ ? 0U : EPOLLIN) | (blocked_ ? EPOLLOUT : 0U);
   epoll_ctl(socket.readiness, EPOLL_CTL_MOD, socket.fd, &events);
 }
 
@@ -283,7 +283,7 @@ void SocketLink::close() {
   {
     MutexLock lock(mutex_);
     socket = std::exchange(open_, nullptr);
-    left_ = false;  // before the lock is let go below: what is taken back must be open
+    caller_reads_ = false;  // before the lock is let go below: what is taken back must be open
     if (socket != nullptr) {
       shutdown(socket->fd, SHUT_RDWR);
     }
@@ -397,7 +397,7 @@ std::unique_ptr<SocketLink::Turn> SocketLink::begin_turn() {
     return nullptr;
   }
   turn_taken_ = true;
-  left_ = true;
+  caller_reads_ = true;
   reader_ = pthread_self();
   watch_for(*open_);
   return std::make_unique<Turn>(*this, open_);
@@ -409,8 +409,8 @@ void SocketLink::take_back() {
 }
 
 void SocketLink::end_left() {
-  if (left_ && pthread_equal(reader_, pthread_self()) == 0) {
-    left_ = false;
+  if (caller_reads_ && pthread_equal(reader_, pthread_self()) == 0) {
+    caller_reads_ = false;
     watch_for(*open_);
     eventfd_write(open_->kick, 1);
   }
@@ -419,7 +419,7 @@ void SocketLink::end_left() {
 void SocketLink::end_turn(const Socket& socket) {
   const MutexLock lock(mutex_);
   turn_taken_ = false;
-  if (std::exchange(left_, false)) {
+  if (std::exchange(caller_reads_, false)) {
     watch_for(socket);
     return;
   }

@@ -104,10 +104,10 @@ class SocketLink final : public Link {
   bool writing_ GUARDED_BY(mutex_) = false;
   // The socket took no more; the loop waits until it does.
   bool blocked_ GUARDED_BY(mutex_) = false;
-  bool turn_taken_ GUARDED_BY(mutex_) = false;  // a thread is in its turn
-  bool left_ GUARDED_BY(mutex_) = false;        // to it: the loop does not read
-  pthread_t reader_ GUARDED_BY(mutex_){};       // that thread
-  WipingString queued_ GUARDED_BY(mutex_);      // a password passes through
+  bool turn_taken_ GUARDED_BY(mutex_) = false;    // a thread is in its turn
+  bool caller_reads_ GUARDED_BY(mutex_) = false;  // to it: the loop does not read
+  pthread_t reader_ GUARDED_BY(mutex_){};         // that thread
+  WipingString queued_ GUARDED_BY(mutex_);        // a password passes through
   // These belong to whoever is writing, also without the lock.
   WipingString sending_;
   std::size_t sent_ = 0;  // of sending_

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/core.h"
-#include "dialect/guard.h"
+#include "dialect/fenced_write.h"
 #include "dialect/keys.h"
 #include "dialect/limit.h"
 #include "dialect/native.h"

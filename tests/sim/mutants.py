@@ -192,7 +192,7 @@ MUTATIONS = [
     Mutation("who-never-fits-loses-its-place", "lib/scripts/serve.lua",
              "elseif hand.members.never_fits(hand.joint, permits, limit) then",
              "elseif hand.members.never_fits(hand.joint, permits, limit) and not OFF('who-never-fits-loses-its-place') then"),
-    Mutation("a-fenced-write-is-not-repeated", "lib/dialect/guard.cpp",
+    Mutation("a-fenced-write-is-not-repeated", "lib/dialect/fenced_write.cpp",
              "return Effect::kOnce;",
              "return OFF(\"a-fenced-write-is-not-repeated\") ? Effect::kIdempotent : Effect::kOnce;"),
     Mutation("an-older-fence-writes-nothing", "lib/scripts/guard.lua",

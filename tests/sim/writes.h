@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "dialect/guard.h"
+#include "dialect/fenced_write.h"
 #include "sim/process.h"
 #include "sim/world.h"
 

@@ -91,10 +91,10 @@ class ABundle : public EngineParts {
   void on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent, Micros now) override {
     const std::optional<Flight> flight = flights_.take(id);
     ASSERT_TRUE(flight.has_value());
-    if (flight->kind == FlightKind::kMany) {
-      bundles_.on_many_reply(*flight, reply, sent, now);
-    } else if (flight->kind == FlightKind::kManyLeft) {
-      bundles_.on_many_left(*flight, reply, sent, now);
+    if (flight->kind == FlightKind::kBundle) {
+      bundles_.on_acquired(*flight, reply, sent, now);
+    } else if (flight->kind == FlightKind::kBundleLeft) {
+      bundles_.on_left_together(*flight, reply, sent, now);
     } else if (flight->kind == FlightKind::kWatch) {
       watchdog_.on_watch_reply(*flight, reply);
     } else if (flight->kind == FlightKind::kQuery) {
@@ -359,7 +359,7 @@ TEST_F(ABundle, HasTheFenceThatANameGotBeforeAllWereHad) {
   Claim& had = claim(first);
   had.held.next_fence = 52;
   course_.on_verdict(
-      {Verdict::Kind::kOurs, &had, had.held.deadline, had.held.vouched, kReaders, 0, ""}, now_);
+      {Verdict::Kind::kOurs, &had, had.held.deadline, had.held.lease, kReaders, 0, ""}, now_);
   grant(60);
   ASSERT_EQ(events_.events.size(), 1U);
   const Calls names{"a", "b"};

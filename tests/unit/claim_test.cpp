@@ -190,7 +190,7 @@ TEST_F(ClaimAlone, IsHandedLocallyToWhoWantsTheSame) {
 TEST_F(ClaimAlone, IsNotHandedLocallyOnAnUnsureDeadline) {
   Claim& claim = fresh();
   waiting(1);
-  const Micros third = claim.held.deadline - claim.held.vouched / 3;
+  const Micros third = claim.held.deadline - claim.held.lease / 3;
   EXPECT_TRUE(claim.may_hand_locally(third - 1));
   EXPECT_FALSE(claim.may_hand_locally(third));
 }
@@ -301,13 +301,13 @@ TEST_F(ClaimAlone, HasALossToTellUntilTheServerHasAnswered) {
 TEST_F(ClaimAlone, IsAtRiskWhenAThirdIsLeftAndLaterWhileARenewalIsOut) {
   Claim& claim = held("a");
   Hold& hold = *claim.holds.front();
-  const Micros third = claim.held.deadline - claim.held.vouched / 3;
+  const Micros third = claim.held.deadline - claim.held.lease / 3;
   EXPECT_EQ(claim.risk_time(hold), third);
   claim.held.renew_out = true;
   claim.held.renewed_at = third + kSecond;
   EXPECT_EQ(claim.risk_time(hold), third + kSecond + 2 * node_.round_trip());
   claim.held.renewed_at = claim.held.deadline;
-  EXPECT_EQ(claim.risk_time(hold), claim.held.deadline - claim.held.vouched / 12);
+  EXPECT_EQ(claim.risk_time(hold), claim.held.deadline - claim.held.lease / 12);
   hold.at_risk = true;
   EXPECT_EQ(claim.risk_time(hold), kNever);
 }
@@ -321,7 +321,7 @@ TEST_F(ClaimAlone, OfAFixedLeaseIsNotAtRisk) {
 
 TEST_F(ClaimAlone, IsDueWhenTheFirstOfItsMattersIs) {
   Claim& claim = held("a");
-  const Micros third = claim.held.deadline - claim.held.vouched / 3;
+  const Micros third = claim.held.deadline - claim.held.lease / 3;
   claim.held.renew_at = now_ + 2 * kSecond;
   left(6).again_at = now_ + kSecond;
   EXPECT_EQ(claim.next_due(), now_ + kSecond);

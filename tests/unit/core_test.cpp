@@ -99,7 +99,7 @@ class CoreTest : public testing::Test {
   Config config_;
   const Identity me_{"ABCDEFGHIJKLMNOPQRSTUV", "belay:", "1 host label", "my secret"};
   const NativeDialect dialect_{me_, config_.request_timeout};
-  const HeldPrimitive& lock_ = dialect_.lock;
+  const LockOrSemaphore& lock_ = dialect_.lock;
   RecordedEvents events_;
   Log log_{BELAY_LOG_NONE, [] {}};
   Server first_{"r1", 100 * kSecond};

@@ -96,8 +96,8 @@ class CourseAlone : public EngineParts {
   }
 
   // The server has answered a renewal.
-  void on_vouched_until(Micros deadline) {
-    watchdog_.vouch(claim(), deadline, config_.watchdog_lease, now_);
+  void on_still_ours_until(Micros deadline) {
+    watchdog_.extend_deadline(claim(), deadline, config_.watchdog_lease, now_);
   }
 
   // The time has come that the claim's timer was set to.
@@ -392,7 +392,7 @@ TEST_F(CourseAlone, KeepsWhatAnOwnerHasForAsLongAsItsNewestHold) {
   const Hold& inner = *ledger_.hold(last().hold);
   EXPECT_EQ(outer.ends_at, inner.ends_at);  // before the server knows of it
   EXPECT_EQ(claim().certain_until(outer), claim().held.deadline);
-  on_vouched_until(inner.ends_at + kMillisecond);
+  on_still_ours_until(inner.ends_at + kMillisecond);
   EXPECT_EQ(outer.ends_at, inner.ends_at);
   request.owner = 8;
   acquire(3, request);  // waits: it is no concern of the others'
@@ -409,10 +409,10 @@ TEST_F(CourseAlone, KeepsAFixedLeaseWhileItsOwnerHasAHoldThatTheWatchdogRenews) 
   const std::int64_t inner = last().hold;
   EXPECT_EQ(outer.ends_at, now_ + config_.watchdog_lease);
   now_ += kMillisecond;
-  on_vouched_until(now_ + 30 * kSecond);
+  on_still_ours_until(now_ + 30 * kSecond);
   EXPECT_EQ(outer.ends_at, now_ + 30 * kSecond);
   now_ += 20 * kSecond;
-  on_vouched_until(now_ + 30 * kSecond);
+  on_still_ours_until(now_ + 30 * kSecond);
   drop(inner, 3);
   EXPECT_EQ(outer.ends_at, now_ + 30 * kSecond);
   now_ = outer.ends_at;
@@ -426,7 +426,7 @@ TEST_F(CourseAlone, EndsAMaxHoldWhateverItsOwnerEntersAgain) {
   const Hold& outer = got(1, request);
   const Micros ends = outer.max_end;
   acquire(2, for_owner(7));
-  on_vouched_until(now_ + config_.watchdog_lease * 2);
+  on_still_ours_until(now_ + config_.watchdog_lease * 2);
   EXPECT_EQ(claim().certain_until(outer), ends);
 }
 
@@ -437,7 +437,7 @@ TEST_F(CourseAlone, LeavesWhatHasBeenAbandonedToItsOwnEnd) {
   acquire(2, for_owner(7));
   course_.abandon(ledger_.take_hold(last().hold), now_);
   const Micros ends = outer.ends_at;
-  on_vouched_until(now_ + 60 * kSecond);
+  on_still_ours_until(now_ + 60 * kSecond);
   EXPECT_EQ(outer.ends_at, ends);
 }
 
@@ -450,7 +450,7 @@ TEST_F(CourseAlone, LetsAReaderReEnterUnderTheFenceOfItsReaders) {
   acquire(2, for_owner(7, "r"));
   EXPECT_EQ(last().fence, fence);
   now_ = writes.max_end;
-  on_vouched_until(now_ + 60 * kSecond);
+  on_still_ours_until(now_ + 60 * kSecond);
   course_.on_due(claim(), now_);
   EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
   course_.on_verdict({Verdict::Kind::kOurs, &claim(), now_ + 60 * kSecond, kSecond, "r", 0, ""},
@@ -521,8 +521,7 @@ TEST_F(CourseAlone, WaitsForFencesWhereNoneIsReserved) {
   claim().renew_due = false;
   claim().held.last_fence += 8;
   course_.on_verdict(
-      {Verdict::Kind::kOurs, &claim(), claim().held.deadline, claim().held.vouched, "", 0, ""},
-      now_);
+      {Verdict::Kind::kOurs, &claim(), claim().held.deadline, claim().held.lease, "", 0, ""}, now_);
   EXPECT_EQ(last().tag, 2);
   EXPECT_EQ(last().fence, 59);
 }
@@ -557,7 +556,7 @@ TEST_F(CourseAlone, LosesWhatNobodyVouchesForAtItsDeadline) {
 TEST_F(CourseAlone, WarnsOnceALeaseHasLessThanAThirdLeft) {
   got(1);
   claim().held.renew_at = kNever;
-  const Micros third = claim().held.deadline - claim().held.vouched / 3;
+  const Micros third = claim().held.deadline - claim().held.lease / 3;
   now_ = third - 1;
   course_.on_due(claim(), now_);
   EXPECT_EQ(last().kind, BELAY_EVENT_ACQUIRED);
@@ -587,7 +586,7 @@ TEST_F(CourseAlone, EndsAHoldALeaseAfterItsMaxHoldThoughItComesToKnowItLate) {
   AcquireRequest longer = for_owner(7);
   longer.lease = 10 * config_.watchdog_lease;
   acquire(2, longer);
-  watchdog_.vouch(claim(), now_ + longer.lease, longer.lease, now_);
+  watchdog_.extend_deadline(claim(), now_ + longer.lease, longer.lease, now_);
   now_ += kSecond + config_.watchdog_lease;
   EXPECT_EQ(claim().certain_until(*ledger_.hold(id)), now_);
   course_.on_due(claim(), now_);
@@ -616,7 +615,7 @@ TEST_F(CourseAlone, BecomesSharedByADowngrade) {
   hold.asked = {2};
   claim().held.share_with = "r";
   course_.on_verdict(
-      {Verdict::Kind::kOurs, &claim(), claim().held.deadline, claim().held.vouched, "r", 0, ""},
+      {Verdict::Kind::kOurs, &claim(), claim().held.deadline, claim().held.lease, "r", 0, ""},
       now_);
   EXPECT_TRUE(claim().shared());
   EXPECT_EQ(last().kind, BELAY_EVENT_DOWNGRADED);

@@ -5,7 +5,7 @@
 
 #include "base/config.h"
 #include "base/packing.h"
-#include "dialect/guard.h"
+#include "dialect/fenced_write.h"
 #include "dialect/keys.h"
 #include "dialect/mac.h"
 #include "dialect/native.h"

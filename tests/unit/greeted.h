@@ -64,7 +64,7 @@ class GreetedNode : public testing::Test {
   Config config_;
   const Identity me_{"ABCDEFGHIJKLMNOPQRSTUV", "belay:", "1 host label", "my secret"};
   const NativeDialect dialect_{me_, config_.request_timeout};
-  const HeldPrimitive& lock_ = dialect_.lock;
+  const LockOrSemaphore& lock_ = dialect_.lock;
   bool apart_ = false;  // each slot is a group of its own
   RecordingLink link_;
   RecordedEvents events_;

@@ -38,7 +38,7 @@ class LedgerAlone : public EngineParts {
     return bundle;
   }
 
-  const HeldPrimitive& semaphore_ = dialect_.semaphore;
+  const LockOrSemaphore& semaphore_ = dialect_.semaphore;
 };
 
 TEST_F(LedgerAlone, HasOneClaimForTheOwnersOfAName) {

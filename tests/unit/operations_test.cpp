@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dialect/guard.h"
+#include "dialect/fenced_write.h"
 #include "dialect/queries.h"
 #include "unit/parts.h"
 

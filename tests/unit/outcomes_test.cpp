@@ -86,7 +86,7 @@ TEST_F(OutcomesAlone, AreTheOneEventOfASubmission) {
 }
 
 TEST_F(OutcomesAlone, SayWhatWasBusy) {
-  const HeldPrimitive semaphore(Kind::kSemaphore, me_);
+  const LockOrSemaphore semaphore(Kind::kSemaphore, me_);
   const LatchPrimitive latch(me_, kSecond);
   const std::vector<std::pair<const Primitive*, std::string>> words = {
       {&lock_, "'a' is held by another owner"},

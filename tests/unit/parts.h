@@ -60,8 +60,8 @@ class EngineParts : public GreetedNode, public NodeEvents {
     claim.held.fence = 50;
     claim.held.last_fence = 58;
     claim.held.next_fence = 51;
-    claim.held.vouched = lease > 0 ? lease : config_.watchdog_lease;
-    claim.held.deadline = now_ + claim.held.vouched - lease_margin(claim.held.vouched);
+    claim.held.lease = lease > 0 ? lease : config_.watchdog_lease;
+    claim.held.deadline = now_ + claim.held.lease - lease_margin(claim.held.lease);
     auto hold = std::make_unique<Hold>();
     hold->id = ++last_hold_;
     hold->claim = &claim;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/packing.h"
-#include "dialect/guard.h"
+#include "dialect/fenced_write.h"
 #include "dialect/latch.h"
 #include "dialect/limit.h"
 #include "dialect/queries.h"
@@ -45,7 +45,7 @@ class Queries : public Greeted {
 
   static std::string packed(std::int64_t number) { return Packer().number(number).take(); }
 
-  const HeldPrimitive& semaphore_ = dialect_.semaphore;
+  const LockOrSemaphore& semaphore_ = dialect_.semaphore;
   const LatchPrimitive& latch_ = dialect_.latch;
 };
 

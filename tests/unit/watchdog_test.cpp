@@ -275,7 +275,7 @@ TEST_F(Renewals, OfAnEpochThatIsOverSayNothing) {
 TEST_F(Renewals, TakeBackThatAHoldIsAtRisk) {
   Claim& claim = held("a");
   claim.holds.front()->at_risk = true;
-  watchdog_.vouch(claim, claim.held.deadline + kSecond, config_.watchdog_lease, now_);
+  watchdog_.extend_deadline(claim, claim.held.deadline + kSecond, config_.watchdog_lease, now_);
   EXPECT_FALSE(claim.holds.front()->at_risk);
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_EQ(events_.events[0].kind, BELAY_EVENT_RECOVERED);

@@ -1,4 +1,4 @@
-#include "client/metrics.h"
+#include "client/metric_members.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "dialect/guard.h"
+#include "dialect/fenced_write.h"
 
 #include <utility>
 

@@ -9,37 +9,37 @@ namespace belay {
 
 namespace {
 
-Command take(const Identity& me, const std::vector<ManyPart>& parts) {
+Command take(const Identity& me, const std::vector<AcquirePart>& parts) {
   Command command{0, &scripts::kTake, {}, {me.info}};
   command.keys.reserve(parts.size() * 4);
   for (const std::size_t key : {kRecordKey, kQueueKey, kMembersKey, kFenceKey}) {
-    for (const ManyPart& part : parts) {
+    for (const AcquirePart& part : parts) {
       command.keys.push_back(part.resource->keys[key]);
     }
   }
   std::int64_t highest = 0;
-  for (const ManyPart& part : parts) {
+  for (const AcquirePart& part : parts) {
     highest = std::max(highest, part.args.highest_fence);
   }
   const AcquireArgs& common = parts.front().args;
   Packer packed;
   packed.bytes(me.client).time(common.not_after).number(common.lease);
   packed.number(common.want.lock_delay).number(highest);
-  for (const ManyPart& part : parts) {
+  for (const AcquirePart& part : parts) {
     packed.number(part.args.epoch);
   }
   command.args.push_back(packed.take());
   return command;
 }
 
-Command acquire_any(const Identity& me, const std::vector<ManyPart>& parts) {
+Command acquire_any(const Identity& me, const std::vector<AcquirePart>& parts) {
   Command command{0, &scripts::kMany, {}, {me.inbox_prefix(), me.info}};
   Packer packed;
   packed.bytes(me.client).time(parts.front().args.not_after).number(parts.front().args.lease);
   std::vector<std::string> groups;
   command.keys.reserve(parts.size() * parts.front().resource->keys.size());
   bool alone = true;
-  for (const ManyPart& part : parts) {
+  for (const AcquirePart& part : parts) {
     const std::vector<std::string>& keys = part.resource->keys;
     command.keys.insert(command.keys.end(), keys.begin(), keys.end());
     packed.number(part.args.epoch)
@@ -56,12 +56,12 @@ Command acquire_any(const Identity& me, const std::vector<ManyPart>& parts) {
   return command;
 }
 
-Command release(const Identity& me, const std::vector<ManyLeft>& parts) {
+Command release(const Identity& me, const std::vector<LeavePart>& parts) {
   Command command{0, &scripts::kRelease, {}, {}};
   Packer packed;
   packed.bytes(me.client);
   command.keys.reserve(parts.size());
-  for (const ManyLeft& part : parts) {
+  for (const LeavePart& part : parts) {
     command.keys.push_back(part.resource->keys[kRecordKey]);
     packed.number(part.args.epoch);
   }
@@ -69,11 +69,11 @@ Command release(const Identity& me, const std::vector<ManyLeft>& parts) {
   return command;
 }
 
-Command leave_any(const Identity& me, const std::vector<ManyLeft>& parts) {
+Command leave_any(const Identity& me, const std::vector<LeavePart>& parts) {
   Command command{0, &scripts::kLeave, {}, {}};
   std::string packed(1, static_cast<char>(Kind::kLock));
   command.keys.reserve(parts.size() * parts.front().resource->keys.size());
-  for (const ManyLeft& part : parts) {
+  for (const LeavePart& part : parts) {
     const std::vector<std::string>& keys = part.resource->keys;
     command.keys.insert(command.keys.end(), keys.begin(), keys.end());
     packed += packed_leave(me, part.args);
@@ -84,18 +84,19 @@ Command leave_any(const Identity& me, const std::vector<ManyLeft>& parts) {
 
 }  // namespace
 
-Command NativeDialect::acquire_all(const std::vector<ManyPart>& parts) const {
+Command NativeDialect::acquire_all(const std::vector<AcquirePart>& parts) const {
   const Micros delay = parts.front().args.want.lock_delay;
-  const bool uncontended = std::all_of(parts.begin(), parts.end(), [delay](const ManyPart& part) {
-    const AcquireArgs& args = part.args;
-    return args.first && args.local_waiters == 0 && !args.want.shared() &&
-           args.want.lock_delay == delay;
-  });
+  const bool uncontended =
+      std::all_of(parts.begin(), parts.end(), [delay](const AcquirePart& part) {
+        const AcquireArgs& args = part.args;
+        return args.first && args.local_waiters == 0 && !args.want.shared() &&
+               args.want.lock_delay == delay;
+      });
   return uncontended ? take(me, parts) : acquire_any(me, parts);
 }
 
-Command NativeDialect::leave_all(const std::vector<ManyLeft>& parts) const {
-  const bool uncontended = std::all_of(parts.begin(), parts.end(), [](const ManyLeft& part) {
+Command NativeDialect::leave_all(const std::vector<LeavePart>& parts) const {
+  const bool uncontended = std::all_of(parts.begin(), parts.end(), [](const LeavePart& part) {
     return part.args.uncontended && !part.args.joint;
   });
   return uncontended ? release(me, parts) : leave_any(me, parts);
