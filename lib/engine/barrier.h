@@ -26,19 +26,19 @@ class Barrier {
         operations_(operations) {}
 
   // An acquire of a latch, admitted already.
-  void acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
+  void acquire(std::int64_t tag, const AcquireRequest& request, Micros wait);
   // The server has said that the generation that an acquire is for runs.
-  void wait(Pending& pending, Micros now);
+  void wait(Pending& pending);
 
   // Those who wait for another generation ask about theirs anew.
-  void send_off_others(Claim& claim, std::int64_t generation, Micros now);
+  void send_off_others(Claim& claim, std::int64_t generation);
   // There is nothing to hold: whoever waited for that generation goes on.
-  void let_pass(Claim& claim, std::int64_t generation, Micros now);
-  void on_passed(Claim& claim, const Message& message, Micros now);
+  void let_pass(Claim& claim, std::int64_t generation);
+  void on_passed(Claim& claim, const Message& message);
 
  private:
-  void ask(Pending& pending, Micros now);
-  void join(Pending& pending, Micros now);
+  void ask(Pending& pending);
+  void join(Pending& pending);
 
   Timing& timing_;
   Ledger& ledger_;

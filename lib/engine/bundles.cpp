@@ -20,7 +20,7 @@ constexpr std::size_t kMostLeft = 32;
 
 // ---- Asking
 
-void Bundles::acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now) {
+void Bundles::acquire(std::int64_t tag, const AcquireRequest& request, Micros wait) {
   auto owned = std::make_unique<Bundle>();
   Bundle& bundle = *owned;
   bundle.id = ++ledger_.last_hold;
@@ -36,20 +36,20 @@ void Bundles::acquire(std::int64_t tag, const AcquireRequest& request, Micros wa
               return bundle.parts[left].name < bundle.parts[right].name;
             });
   bundle.is_try = wait == 0;
-  bundle.wait_until = after(now, wait);
+  bundle.wait_until = after(ledger_.now, wait);
   bundle.owner = request.owner;
   bundle.lease = request.lease;
   bundle.max_hold = request.max_hold;
   bundle.notify = request.notify;
   bundle.confirmed = request.confirmed;
   ledger_.bundles.emplace(bundle.id, std::move(owned));
-  add_lead(tag, PendingKind::kAcquire, bundle, now).hold = 0;
+  add_lead(tag, PendingKind::kAcquire, bundle).hold = 0;
   for (std::size_t i = 0; i < bundle.parts.size() && bundle.failure.ok(); ++i) {
-    ask_part(bundle, i, now);
+    ask_part(bundle, i);
   }
 }
 
-void Bundles::ask_part(Bundle& bundle, std::size_t index, Micros now) {
+void Bundles::ask_part(Bundle& bundle, std::size_t index) {
   BundlePart& part = bundle.parts[index];
   part.tag = --ledger_.last_part;
   AcquireRequest request;
@@ -59,14 +59,14 @@ void Bundles::ask_part(Bundle& bundle, std::size_t index, Micros now) {
   request.owner = bundle.owner;
   request.lease = bundle.lease;
   request.confirmed = bundle.confirmed;
-  Pending& pending = course_.add_acquire(part.tag, request, 0, now);
+  Pending& pending = course_.add_acquire(part.tag, request, 0);
   ++ledger_.parts_pending;
   pending.lead = ledger_.pendings.at(bundle.tag)->ref();
   pending.bundle = bundle.id;
   pending.is_try = bundle.stage == BundleStage::kTrying;
   pending.together = pending.is_try;
   pending.wait_until = bundle.wait_until;
-  course_.place(pending, now);
+  course_.place(pending);
 }
 
 void Bundles::ask_with_others(Claim& claim) {
@@ -76,7 +76,7 @@ void Bundles::ask_with_others(Claim& claim) {
 }
 
 // One command a bundle and group of slots.
-void Bundles::send_asks(Micros now) {
+void Bundles::send_asks() {
   if (asks_due_.empty()) {
     return;
   }
@@ -90,29 +90,29 @@ void Bundles::send_asks(Micros now) {
           .push_back(claim);
     } else {
       if (asks) {  // whose bundle it was that was to ask has given up since
-        course_.ask(*claim, now);
+        course_.ask(*claim);
       }
-      course_.reconcile(*claim, now);
+      course_.reconcile(*claim);
     }
   }
   for (const auto& [group, claims] : groups) {
-    send_ask(claims, now);
+    send_ask(claims);
   }
 }
 
-void Bundles::send_ask(const std::vector<Claim*>& claims, Micros now) {
+void Bundles::send_ask(const std::vector<Claim*>& claims) {
   Flight flight;
   flight.kind = FlightKind::kBundle;
   std::vector<AcquirePart> parts;
   for (Claim* claim : claims) {
-    parts.push_back({&claim->resource, course_.begin_ask(*claim, now)});
+    parts.push_back({&claim->resource, course_.begin_ask(*claim)});
     flight.refs.push_back({claim, claim->epoch, parts.back().args.lease});
     flight.not_after = parts.back().args.not_after;
   }
-  flights_.send(*claims.front()->node, dialect_.acquire_all(parts), std::move(flight), now);
+  flights_.send(*claims.front()->node, dialect_.acquire_all(parts), std::move(flight), ledger_.now);
 }
 
-void Bundles::on_acquired(const Flight& flight, Reply reply, Micros sent, Micros now) {
+void Bundles::on_acquired(const Flight& flight, Reply reply, Micros sent) {
   const auto answers = dialect_.read_acquire_all(reply, flight.refs.size());
   for (std::size_t i = 0; i < flight.refs.size(); ++i) {
     const ClaimRef& asked = flight.refs[i];
@@ -123,35 +123,35 @@ void Bundles::on_acquired(const Flight& flight, Reply reply, Micros sent, Micros
       claim.asking.out = false;
     }
     if (answers) {
-      course_.on_acquire_answer(asked, *flight.node, (*answers)[i], sent, now);
+      course_.on_acquire_answer(asked, *flight.node, (*answers)[i], sent);
     } else if (current && claim.state == ClaimState::kAsking) {
-      course_.on_acquire_error(claim, error_words(reply), now);
+      course_.on_acquire_error(claim, error_words(reply));
     }
-    course_.reconcile(claim, now);
+    course_.reconcile(claim);
   }
 }
 
 // ---- Leaving
 
 // One command a group of slots, of a bounded size: each of its names may have waiters to be served.
-void Bundles::flush_leaves(Micros now) {
+void Bundles::flush_leaves() {
   gathers_leaves_ = false;
   std::map<std::uint16_t, std::vector<ClaimRef>> groups;
   for (const ClaimRef& left : std::exchange(leaves_due_, {})) {
     std::vector<ClaimRef>& group = groups[ledger_.router.group_of(left.claim->resource.slot)];
     group.push_back(left);
     if (group.size() == kMostLeft) {
-      send_leaves(std::exchange(group, {}), now);
+      send_leaves(std::exchange(group, {}));
     }
   }
   for (const auto& [number, group] : groups) {
     if (!group.empty()) {
-      send_leaves(group, now);
+      send_leaves(group);
     }
   }
 }
 
-void Bundles::send_leaves(const std::vector<ClaimRef>& claims, Micros now) {
+void Bundles::send_leaves(const std::vector<ClaimRef>& claims) {
   Flight flight;
   flight.kind = FlightKind::kBundleLeft;
   flight.refs = claims;
@@ -162,10 +162,11 @@ void Bundles::send_leaves(const std::vector<ClaimRef>& claims, Micros now) {
     parts.push_back({&left.claim->resource, course_.args_of(*left.claim, leaving)});
     flight.in_vain = flight.in_vain || leaving.in_vain;
   }
-  flights_.send(*claims.front().claim->node, dialect_.leave_all(parts), std::move(flight), now);
+  flights_.send(*claims.front().claim->node, dialect_.leave_all(parts), std::move(flight),
+                ledger_.now);
 }
 
-void Bundles::on_left_together(const Flight& flight, Reply reply, Micros sent, Micros now) {
+void Bundles::on_left_together(const Flight& flight, Reply reply, Micros sent) {
   const auto answers = dialect_.read_leave_all(reply, flight.refs.size());
   gathers_leaves_ = answers.has_value();
   for (std::size_t i = 0; i < flight.refs.size(); ++i) {
@@ -176,30 +177,30 @@ void Bundles::on_left_together(const Flight& flight, Reply reply, Micros sent, M
     if (answers || flight.refs.size() == 1) {
       const auto answer = answers ? std::optional((*answers)[i]) : std::nullopt;
       if (answer && answer->server_time.any()) {
-        flight.node->saw_time(answer->server_time, sent, now);
+        flight.node->saw_time(answer->server_time, sent, ledger_.now);
       }
-      course_.on_left(claim, epoch, answer, error_words(reply), now);
+      course_.on_left(claim, epoch, answer, error_words(reply));
     } else if (found != nullptr) {  // whose fault it is shows only one by one
       found->in_flight = false;
-      course_.send_leave(claim, *found, now);
+      course_.send_leave(claim, *found);
     }
-    course_.reconcile(claim, now);
+    course_.reconcile(claim);
   }
-  flush_leaves(now);
+  flush_leaves();
 }
 
 // ---- Parts and their lead
 
-Pending& Bundles::add_lead(std::int64_t tag, PendingKind kind, const Bundle& bundle, Micros now) {
-  Pending& lead = ledger_.add_pending(tag, kind, now);
+Pending& Bundles::add_lead(std::int64_t tag, PendingKind kind, const Bundle& bundle) {
+  Pending& lead = ledger_.add_pending(tag, kind);
   lead.bundle = bundle.id;
   lead.hold = bundle.id;
   ledger_.timers.set(lead.timer, kNever);  // its parts have their time
   return lead;
 }
 
-Pending& Bundles::add_part(Pending& lead, Micros now) {
-  Pending& part = ledger_.add_pending(--ledger_.last_part, lead.kind, now);
+Pending& Bundles::add_part(Pending& lead) {
+  Pending& part = ledger_.add_pending(--ledger_.last_part, lead.kind);
   ++ledger_.parts_pending;
   part.lead = lead.ref();
   part.bundle = lead.bundle;
@@ -207,36 +208,36 @@ Pending& Bundles::add_part(Pending& lead, Micros now) {
   return part;
 }
 
-void Bundles::take_steps(Micros now) {
+void Bundles::take_steps() {
   while (!ledger_.bundles_due.empty() || !ledger_.leads_due.empty()) {
     for (const PendingRef& due : std::exchange(ledger_.leads_due, {})) {
       if (Pending* const lead = ledger_.pending(due); lead != nullptr) {
-        outcomes_.complete(*lead, std::move(lead->event), now);
+        outcomes_.complete(*lead, std::move(lead->event));
       }
     }
     for (const std::int64_t id : std::exchange(ledger_.bundles_due, {})) {
       if (Bundle* const bundle = ledger_.bundle(id); bundle != nullptr) {
-        take_step(*bundle, now);
+        take_step(*bundle);
       }
     }
   }
 }
 
-void Bundles::take_step(Bundle& bundle, Micros now) {
+void Bundles::take_step(Bundle& bundle) {
   bundle.due = false;
   if (bundle.stage == BundleStage::kHeld) {
-    report(bundle, now);
+    report(bundle);
   } else {
-    gather(bundle, now);
+    gather(bundle);
   }
 }
 
 // ---- From the first name to the last
 
-void Bundles::gather(Bundle& bundle, Micros now) {
+void Bundles::gather(Bundle& bundle) {
   if (bundle.tag == 0) {  // it was cancelled, or has failed
-    give_back(bundle, now);
-    ledger_.bundles.erase(bundle.id);
+    give_back(bundle);
+    ledger_.retire(bundle);
     return;
   }
   const bool trying = bundle.stage == BundleStage::kTrying;
@@ -245,31 +246,31 @@ void Bundles::gather(Bundle& bundle, Micros now) {
     if (bundle.failure.code == BELAY_UNAVAILABLE || bundle.failure.code == BELAY_TIMEOUT) {
       bundle.failure.in_doubt_until = doubt_of(bundle).value_or(0);
     }
-    give_back(bundle, now);
-    outcomes_.complete(*ledger_.pendings.at(bundle.tag), bundle.failure, now);
+    give_back(bundle);
+    outcomes_.complete(*ledger_.pendings.at(bundle.tag), bundle.failure);
   } else if (bundle.lost_a_part && bundle.is_try) {
-    give_back(bundle, now);
+    give_back(bundle);
     outcomes_.complete(*ledger_.pendings.at(bundle.tag),
-                       Status(BELAY_BUSY, "a name was lost before all were acquired"), now);
+                       Status(BELAY_BUSY, "a name was lost before all were acquired"));
   } else if (taken || bundle.lost_a_part) {
-    give_back(bundle, now);
+    give_back(bundle);
     bundle.stage = BundleStage::kTaking;
     bundle.failure = Status();
     bundle.lost_a_part = false;
     bundle.answer_by = kNever;
     bundle.free_by = 0;
     bundle.next = 0;
-    keep_parts(bundle, now);
-    take_next(bundle, now);
+    keep_parts(bundle);
+    take_next(bundle);
   } else if (!trying) {
-    take_next(bundle, now);
+    take_next(bundle);
   } else if (bundle.complete()) {
-    conclude(bundle, now);
+    conclude(bundle);
   }
 }
 
 // Asks for the next name once all before it are had.
-void Bundles::take_next(Bundle& bundle, Micros now) {
+void Bundles::take_next(Bundle& bundle) {
   while (bundle.next < bundle.order.size() && bundle.failure.ok()) {
     const std::size_t index = bundle.order[bundle.next];
     const BundlePart& part = bundle.parts[index];
@@ -277,62 +278,62 @@ void Bundles::take_next(Bundle& bundle, Micros now) {
       ++bundle.next;
     } else if (part.tag != 0) {
       return;
-    } else if (now >= bundle.wait_until) {
+    } else if (ledger_.now >= bundle.wait_until) {
       const Micros since = ledger_.pendings.at(bundle.tag)->since;
       bundle.failure = outcomes_.waited_out(part.name, bundle.wait_until - since);
       ledger_.want_step(bundle);
     } else {
-      ask_part(bundle, index, now);
+      ask_part(bundle, index);
     }
   }
   if (bundle.complete()) {
-    conclude(bundle, now);
+    conclude(bundle);
   }
 }
 
-void Bundles::on_lead_due(const Pending& lead, Micros now) {
+void Bundles::on_lead_due(const Pending& lead) {
   Bundle& bundle = *ledger_.bundles.at(lead.bundle);
   ledger_.timers.set(ledger_.pendings.at(lead.tag)->timer, kNever);
-  keep_parts(bundle, now);
+  keep_parts(bundle);
   ledger_.want_step(bundle);
 }
 
 // A fixed lease counts from when all are had: until then it begins anew before it ends.
-void Bundles::keep_parts(Bundle& bundle, Micros now) {
+void Bundles::keep_parts(Bundle& bundle) {
   if (bundle.lease == 0) {
     return;
   }
   for (const BundlePart& part : bundle.parts) {
     Hold* const hold = ledger_.hold(part.hold);
     if (hold != nullptr && hold->claim != nullptr) {
-      hold->ends_at = std::max(hold->ends_at, now + bundle.lease);
-      watchdog_.plan(*hold->claim, now);
-      course_.reconcile(*hold->claim, now);
+      hold->ends_at = std::max(hold->ends_at, ledger_.now + bundle.lease);
+      watchdog_.plan(*hold->claim);
+      course_.reconcile(*hold->claim);
     }
   }
   if (bundle.tag != 0) {
     ledger_.timers.set(ledger_.pendings.at(bundle.tag)->timer,
-                       now + bundle.lease / kRestartsPerLease);
+                       ledger_.now + bundle.lease / kRestartsPerLease);
   }
 }
 
 // All are had. Of one that is in question the server's word is waited for, within the bounds of the
 // acquire: it may have been broken meanwhile.
-void Bundles::conclude(Bundle& bundle, Micros now) {
+void Bundles::conclude(Bundle& bundle) {
   const auto asked =
       std::find_if(bundle.parts.begin(), bundle.parts.end(), [this](const BundlePart& part) {
         return ledger_.holds.at(part.hold)->claim->held.in_question;
       });
   if (asked == bundle.parts.end()) {
-    begin_hold(bundle, now);
+    begin_hold(bundle);
     return;
   }
   const Claim& claim = *ledger_.holds.at(asked->hold)->claim;
   if (bundle.answer_by == kNever) {
-    bundle.answer_by = bundle.is_try
-                           ? now + timing_.request_timeout()
-                           : std::max(bundle.wait_until, now + Timing::to_answer(*claim.node));
-  } else if (now >= bundle.answer_by) {
+    bundle.answer_by =
+        bundle.is_try ? ledger_.now + timing_.request_timeout()
+                      : std::max(bundle.wait_until, ledger_.now + Timing::to_answer(*claim.node));
+  } else if (ledger_.now >= bundle.answer_by) {
     const Micros since = ledger_.pendings.at(bundle.tag)->since;
     bundle.failure = outcomes_.unavailable(*claim.node, "no answer", bundle.answer_by - since);
     bundle.failure.in_doubt_until = claim.held.lapses_by();
@@ -343,10 +344,10 @@ void Bundles::conclude(Bundle& bundle, Micros now) {
   ledger_.timers.set(timer, std::min(timer.at, bundle.answer_by));
 }
 
-void Bundles::begin_hold(Bundle& bundle, Micros now) {
+void Bundles::begin_hold(Bundle& bundle) {
   Pending& lead = *ledger_.pendings.at(bundle.tag);
   if (bundle.stage == BundleStage::kTaking) {
-    keep_parts(bundle, now);
+    keep_parts(bundle);
   }
   for (BundlePart& part : bundle.parts) {
     Hold& hold = *ledger_.holds.at(part.hold);
@@ -355,21 +356,21 @@ void Bundles::begin_hold(Bundle& bundle, Micros now) {
       part.fence = hold.fence = hold.claim->held.fence;
     }
     if (bundle.max_hold > 0 && bundle.lease == 0) {
-      timing_.limit(hold, bundle.max_hold, now);
+      timing_.limit(hold, bundle.max_hold);
     }
-    course_.reconcile(*hold.claim, now);
+    course_.reconcile(*hold.claim);
   }
   bundle.stage = BundleStage::kHeld;
   bundle.tag = 0;
   ledger_.want_step(bundle);  // some may be at risk by now
-  bundle.since = now;
+  bundle.since = ledger_.now;
   lead.hold = bundle.id;
   Event event = outcomes_.outcome(lead, Status());
   event.fences = bundle.fences();
   event.fence = event.fences.front();
   event.permits = 1;
-  event.remaining = remaining_of(bundle, now);
-  outcomes_.complete(lead, std::move(event), now);
+  event.remaining = remaining_of(bundle);
+  outcomes_.complete(lead, std::move(event));
 }
 
 // Until when the server may keep one of the names; none if it has answered for all and can be told.
@@ -391,31 +392,31 @@ std::optional<Micros> Bundles::doubt_of(const Bundle& bundle) const {
 }
 
 // Ends what the bundle has and asks for, name by name, in the background.
-void Bundles::give_back(Bundle& bundle, Micros now) {
+void Bundles::give_back(Bundle& bundle) {
   gathers_leaves_ = true;
   for (BundlePart& part : bundle.parts) {
     if (Pending* const asked = ledger_.pending(std::exchange(part.tag, 0)); asked != nullptr) {
       Claim& claim = *asked->claim;
-      outcomes_.complete(*asked, Status(BELAY_CANCELLED), now);
-      course_.look_for_room(claim, now);
-      course_.reconcile(claim, now);
+      outcomes_.complete(*asked, Status(BELAY_CANCELLED));
+      course_.look_for_room(claim);
+      course_.reconcile(claim);
     }
     const std::unique_ptr<Hold> hold = ledger_.take_hold(std::exchange(part.hold, 0));
     if (hold != nullptr && hold->claim != nullptr) {
       // Whoever was told that all is lost may still act on any of them: their lock-delay begins.
       if (!bundle.loss.ok()) {
-        hold->claim->on_loss_of(*hold, now);
+        hold->claim->on_loss_of(*hold, ledger_.now);
       }
-      course_.drop_hold(*hold, nullptr, now);
+      course_.drop_hold(*hold, nullptr);
     }
   }
-  flush_leaves(now);
+  flush_leaves();
 }
 
 // ---- Holding
 
 // A fixed lease is one for all names: where one of them was entered again, all last as long.
-void Bundles::keep_together(const Bundle& bundle, Micros now) {
+void Bundles::keep_together(const Bundle& bundle) {
   Micros until = 0;
   for (const BundlePart& part : bundle.parts) {
     until = std::max(until, ledger_.holds.at(part.hold)->ends_at);
@@ -424,35 +425,35 @@ void Bundles::keep_together(const Bundle& bundle, Micros now) {
     Hold& hold = *ledger_.holds.at(part.hold);
     if (hold.claim != nullptr && hold.ends_at < until) {
       hold.ends_at = until;
-      watchdog_.plan(*hold.claim, now);
-      course_.reconcile(*hold.claim, now);
+      watchdog_.plan(*hold.claim);
+      course_.reconcile(*hold.claim);
     }
   }
 }
 
 // Passes on what has happened to the parts.
-void Bundles::report(Bundle& bundle, Micros now) {
+void Bundles::report(Bundle& bundle) {
   if (!bundle.loss.ok()) {
-    give_back(bundle, now);
+    give_back(bundle);
     if (!std::exchange(bundle.told_of_loss, true)) {
-      outcomes_.count_loss(bundle.since, now);
-      tell_of(bundle, BELAY_EVENT_LOST, bundle.loss, now);
+      outcomes_.count_loss(bundle.since, ledger_.now);
+      tell_of(bundle, BELAY_EVENT_LOST, bundle.loss);
     }
     return;
   }
   if (std::exchange(bundle.prolonged, false)) {
-    keep_together(bundle, now);
+    keep_together(bundle);
   }
   const bool at_risk =
       std::any_of(bundle.parts.begin(), bundle.parts.end(),
                   [this](const BundlePart& part) { return ledger_.holds.at(part.hold)->at_risk; });
   if (at_risk != std::exchange(bundle.at_risk, at_risk)) {
     tell_of(bundle, at_risk ? BELAY_EVENT_AT_RISK : BELAY_EVENT_RECOVERED,
-            at_risk ? bundle.warning : Status(), now);
+            at_risk ? bundle.warning : Status());
   }
 }
 
-void Bundles::tell_of(Bundle& bundle, std::int32_t kind, const Status& status, Micros now) {
+void Bundles::tell_of(Bundle& bundle, std::int32_t kind, const Status& status) {
   if (!bundle.notify) {
     return;
   }
@@ -462,57 +463,55 @@ void Bundles::tell_of(Bundle& bundle, std::int32_t kind, const Status& status, M
   event.hold = bundle.id;
   event.fences = bundle.fences();
   event.fence = event.fences.front();
-  event.remaining = remaining_of(bundle, now);
+  event.remaining = remaining_of(bundle);
   events_.on_event(std::move(event));
 }
 
 // The least of its parts'; 0 once it is lost.
-Micros Bundles::remaining_of(const Bundle& bundle, Micros now) const {
-  Micros least = bundle.loss.ok() ? kNever : now;
+Micros Bundles::remaining_of(const Bundle& bundle) const {
+  Micros least = bundle.loss.ok() ? kNever : ledger_.now;
   for (const BundlePart& part : bundle.parts) {
     const Hold* const hold = ledger_.hold(part.hold);
     if (hold != nullptr && hold->claim != nullptr) {
       least = std::min(least, hold->claim->certain_until(*hold));
     }
   }
-  return std::max<Micros>(0, least - now);
+  return std::max<Micros>(0, least - ledger_.now);
 }
 
-void Bundles::release(std::int64_t tag, Bundle& bundle, Micros now) {
-  Pending& lead = add_lead(tag, PendingKind::kRelease, bundle, now);
+void Bundles::release(std::int64_t tag, Bundle& bundle) {
+  Pending& lead = add_lead(tag, PendingKind::kRelease, bundle);
   lead.event = outcomes_.outcome(lead, bundle.loss);
   if (!bundle.loss.ok()) {
-    outcomes_.complete(lead, bundle.loss, now);
+    outcomes_.complete(lead, bundle.loss);
   } else {
     lead.held_since = bundle.since;
   }
-  const std::unique_ptr<Bundle> ended = std::move(ledger_.bundles.at(bundle.id));
-  ledger_.bundles.erase(ended->id);
+  ledger_.retire(bundle);
   gathers_leaves_ = true;
-  for (const BundlePart& part : ended->parts) {
+  for (const BundlePart& part : bundle.parts) {
     if (const std::unique_ptr<Hold> hold = ledger_.take_hold(part.hold); hold != nullptr) {
-      course_.drop_hold(*hold, &add_part(lead, now), now);
+      course_.drop_hold(*hold, &add_part(lead));
     }
   }
-  flush_leaves(now);
+  flush_leaves();
 }
 
-Status Bundles::let_go(Bundle& bundle, Micros now) {
+Status Bundles::let_go(Bundle& bundle) {
   Status loss = bundle.loss;
   if (loss.ok()) {
-    outcomes_.count_release(bundle.since, now);
+    outcomes_.count_release(bundle.since, ledger_.now);
   }
-  give_back(bundle, now);
-  ledger_.bundles.erase(bundle.id);
+  give_back(bundle);
+  ledger_.retire(bundle);
   return loss;
 }
 
-void Bundles::ask_about(std::int64_t tag, Bundle& bundle, PendingKind kind, Micros lease,
-                        Micros now) {
-  Pending& lead = add_lead(tag, kind, bundle, now);
+void Bundles::ask_about(std::int64_t tag, Bundle& bundle, PendingKind kind, Micros lease) {
+  Pending& lead = add_lead(tag, kind, bundle);
   lead.lease = lease;
   if (!bundle.loss.ok()) {
-    outcomes_.complete(lead, bundle.loss, now);
+    outcomes_.complete(lead, bundle.loss);
     return;
   }
   lead.event = outcomes_.outcome(lead, Status());
@@ -520,20 +519,19 @@ void Bundles::ask_about(std::int64_t tag, Bundle& bundle, PendingKind kind, Micr
   lead.event.fence = lead.event.fences.front();
   lead.event.remaining = kNever;
   for (const BundlePart& part : bundle.parts) {
-    Pending& query = add_part(lead, now);
+    Pending& query = add_part(lead);
     query.hold = part.hold;
     query.lease = lease;
     ledger_.holds.at(part.hold)->asked.push_back(query.tag);
-    operations_.send(query, now);
+    operations_.send(query);
   }
 }
 
-void Bundles::abandon(Bundle& bundle, Micros now) {
-  const std::unique_ptr<Bundle> ended = std::move(ledger_.bundles.at(bundle.id));
-  ledger_.bundles.erase(ended->id);
-  for (const BundlePart& part : ended->parts) {
+void Bundles::abandon(Bundle& bundle) {
+  ledger_.retire(bundle);
+  for (const BundlePart& part : bundle.parts) {
     if (std::unique_ptr<Hold> hold = ledger_.take_hold(part.hold); hold != nullptr) {
-      course_.abandon(std::move(hold), now);
+      course_.abandon(std::move(hold));
     }
   }
 }

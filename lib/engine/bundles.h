@@ -38,17 +38,17 @@ class Bundles {
         operations_(operations) {}
 
   // Submissions, admitted already.
-  void acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
-  void release(std::int64_t tag, Bundle& bundle, Micros now);
+  void acquire(std::int64_t tag, const AcquireRequest& request, Micros wait);
+  void release(std::int64_t tag, Bundle& bundle);
   // Without an event. Returns why it was lost, if it was.
-  Status let_go(Bundle& bundle, Micros now);
-  void ask_about(std::int64_t tag, Bundle& bundle, PendingKind kind, Micros lease, Micros now);
-  void abandon(Bundle& bundle, Micros now);
+  Status let_go(Bundle& bundle);
+  void ask_about(std::int64_t tag, Bundle& bundle, PendingKind kind, Micros lease);
+  void abandon(Bundle& bundle);
 
-  [[nodiscard]] Micros remaining_of(const Bundle& bundle, Micros now) const;
+  [[nodiscard]] Micros remaining_of(const Bundle& bundle) const;
 
   // While the names are gathered.
-  void on_lead_due(const Pending& lead, Micros now);
+  void on_lead_due(const Pending& lead);
   [[nodiscard]] std::optional<Micros> doubt_of(const Bundle& bundle) const;
 
   // A claim that is to be asked for waits for the others of its bundle.
@@ -63,32 +63,32 @@ class Bundles {
     return gathered;
   }
 
-  void on_acquired(const Flight& flight, Reply reply, Micros sent, Micros now);
-  void on_left_together(const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_acquired(const Flight& flight, Reply reply, Micros sent);
+  void on_left_together(const Flight& flight, Reply reply, Micros sent);
 
   // The end of an entry: what has come of the parts, and what is asked for together.
   [[nodiscard]] bool due() const { return !ledger_.bundles_due.empty() || !asks_due_.empty(); }
 
-  void take_steps(Micros now);
-  void send_asks(Micros now);
+  void take_steps();
+  void send_asks();
 
  private:
-  void ask_part(Bundle& bundle, std::size_t index, Micros now);
-  void send_ask(const std::vector<Claim*>& claims, Micros now);
-  void flush_leaves(Micros now);
-  void send_leaves(const std::vector<ClaimRef>& claims, Micros now);
-  Pending& add_lead(std::int64_t tag, PendingKind kind, const Bundle& bundle, Micros now);
-  Pending& add_part(Pending& lead, Micros now);
-  void take_step(Bundle& bundle, Micros now);
-  void gather(Bundle& bundle, Micros now);
-  void take_next(Bundle& bundle, Micros now);
-  void keep_parts(Bundle& bundle, Micros now);
-  void conclude(Bundle& bundle, Micros now);
-  void begin_hold(Bundle& bundle, Micros now);
-  void give_back(Bundle& bundle, Micros now);
-  void keep_together(const Bundle& bundle, Micros now);
-  void report(Bundle& bundle, Micros now);
-  void tell_of(Bundle& bundle, std::int32_t kind, const Status& status, Micros now);
+  void ask_part(Bundle& bundle, std::size_t index);
+  void send_ask(const std::vector<Claim*>& claims);
+  void flush_leaves();
+  void send_leaves(const std::vector<ClaimRef>& claims);
+  Pending& add_lead(std::int64_t tag, PendingKind kind, const Bundle& bundle);
+  Pending& add_part(Pending& lead);
+  void take_step(Bundle& bundle);
+  void gather(Bundle& bundle);
+  void take_next(Bundle& bundle);
+  void keep_parts(Bundle& bundle);
+  void conclude(Bundle& bundle);
+  void begin_hold(Bundle& bundle);
+  void give_back(Bundle& bundle);
+  void keep_together(const Bundle& bundle);
+  void report(Bundle& bundle);
+  void tell_of(Bundle& bundle, std::int32_t kind, const Status& status);
 
   const Dialect& dialect_;
   Timing& timing_;

@@ -1,6 +1,7 @@
 #include "engine/course.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "engine/barrier.h"
@@ -34,9 +35,8 @@ Status lost(std::int64_t hold, const Claim& claim, std::int32_t reason, const st
 
 // ---- Acquires come in
 
-Pending& Course::add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait,
-                             Micros now) {
-  Pending& pending = ledger_.add_pending(tag, PendingKind::kAcquire, now);
+Pending& Course::add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait) {
+  Pending& pending = ledger_.add_pending(tag, PendingKind::kAcquire);
   if (request.want.generation != 0) {
     pending.primitive = request.primitive;
     pending.name = request.name;
@@ -44,7 +44,7 @@ Pending& Course::add_acquire(std::int64_t tag, const AcquireRequest& request, Mi
     pending.claim = &ledger_.claim_for_acquire(*request.primitive, request.name);
   }
   pending.is_try = wait == 0;
-  pending.wait_until = after(now, wait);
+  pending.wait_until = after(ledger_.now, wait);
   pending.owner = request.owner;
   pending.want = request.want;
   pending.lease = request.lease;
@@ -54,84 +54,83 @@ Pending& Course::add_acquire(std::int64_t tag, const AcquireRequest& request, Mi
   return pending;
 }
 
-void Course::place(Pending& pending, Micros now) {
+void Course::place(Pending& pending) {
   Claim& claim = *pending.claim;
   const Hold* const own = claim.own_hold(pending.owner);
   const bool vouched = claim.held.confirmed || !pending.confirmed;
   if (own != nullptr && vouched && (!claim.held.in_question || ledger_.told_of(*own))) {
-    re_enter(claim, pending, *own, now);
-  } else if (claim.waiting.empty() && claim.may_join(pending, now)) {
-    make_hold(claim, pending, claim.held.fence, kNever, now);
-    watchdog_.plan(claim, now);
+    re_enter(claim, pending, *own);
+  } else if (claim.waiting.empty() && claim.may_join(pending, ledger_.now)) {
+    make_hold(claim, pending, claim.held.fence, kNever);
+    watchdog_.plan(claim);
   } else if (pending.is_try && claim.state != ClaimState::kIdle && !claim.may_be_let_in(pending)) {
-    outcomes_.complete(pending, Status(BELAY_BUSY), now);
+    outcomes_.complete(pending, Status(BELAY_BUSY));
   } else if (claim.node->refused()) {
-    outcomes_.complete(pending, claim.node->trouble(), now);
+    outcomes_.complete(pending, claim.node->trouble());
   } else {
-    line_up(claim, pending, now);
+    line_up(claim, pending);
   }
-  reconcile(claim, now);
+  reconcile(claim);
 }
 
 // By an owner who has the claim, under the fence of its other holds; of a claim that is shared, of
 // those who share it: others of them may have had a newer one.
-void Course::re_enter(Claim& claim, Pending& pending, const Hold& own, Micros now) {
+void Course::re_enter(Claim& claim, Pending& pending, const Hold& own) {
   if (claim.would_deadlock(pending.want)) {
     outcomes_.complete(
-        pending,
-        Status(BELAY_WOULD_DEADLOCK, "owner " + std::to_string(pending.owner) + " shares '" +
-                                         claim.resource.name +
-                                         "' and cannot wait for the others to leave"),
-        now);
+        pending, Status(BELAY_WOULD_DEADLOCK, "owner " + std::to_string(pending.owner) +
+                                                  " shares '" + claim.resource.name +
+                                                  "' and cannot wait for the others to leave"));
     return;
   }
   const std::int64_t fence = claim.shared() ? std::max(own.fence, claim.held.fence) : own.fence;
-  make_hold(claim, pending, fence, kNever, now);
-  watchdog_.plan(claim, now);
+  make_hold(claim, pending, fence, kNever);
+  watchdog_.plan(claim);
 }
 
-void Course::line_up(Claim& claim, Pending& pending, Micros now) {
+void Course::line_up(Claim& claim, Pending& pending) {
   pending.waits = true;
   pending.place = claim.waiting.insert(claim.waiting.end(), &pending);
-  pending.reach_by = timing_.reach_by(*claim.node, pending, now);
+  pending.reach_by = timing_.reach_by(*claim.node, pending);
   pending.reached =
       !pending.is_try && (claim.state == ClaimState::kHeld ||
                           (claim.state == ClaimState::kAsking && claim.asking.ticket != 0));
   ledger_.timers.set(pending.timer, pending.reached ? pending.wait_until : pending.reach_by);
-  look_for_room(claim, now);
+  look_for_room(claim);
   confirm_for_those_who_wait(claim);
 }
 
-void Course::reconcile(Claim& claim, Micros now) {
+void Course::reconcile(Claim& claim) {
+  assert(ledger_.stands(claim));
   if (claim.state != ClaimState::kIdle && claim.waiting.empty() && claim.holds.empty()) {
-    end(claim, claim.state == ClaimState::kHeld || claim.asking.begun, {}, now);
+    end(claim, claim.state == ClaimState::kHeld || claim.asking.begun, {});
   } else if (claim.is_for_next() && !claim.waiting.front()->want.suits(claim.want)) {
-    end(claim, claim.asking.begun, {}, now);
+    end(claim, claim.asking.begun, {});
   }
   if (claim.state == ClaimState::kIdle && !claim.waiting.empty()) {
-    start(claim, now);
+    start(claim);
   }
   const bool idle = claim.state == ClaimState::kIdle && claim.leaving.empty() &&
                     claim.in_flight == 0 && !claim.renew_due && !claim.ask_due && !claim.check_due;
-  ledger_.timers.set(claim.timer, idle ? kNever : claim.next_due());
   if (idle) {
-    ledger_.epochs.erase(claim.epoch);
-    ledger_.claims.erase(ledger_.claims.find(claim.key));
+    ledger_.retire(claim);
+  } else {
+    ledger_.timers.set(claim.timer, claim.next_due());
   }
 }
 
 // ---- Asking
 
-void Course::start(Claim& claim, Micros now) {
+void Course::start(Claim& claim) {
   ledger_.epochs.erase(claim.epoch);
-  claim.begin(++ledger_.last_epoch, now + Timing::kFallbackPoll);
+  claim.begin(++ledger_.last_epoch, ledger_.now + Timing::kFallbackPoll);
   ledger_.epochs.emplace(claim.epoch, &claim);
-  ask(claim, now);
+  ask(claim);
 }
 
 // Whether the claim's server is near enough for a hold with such a lease, and for those who wait:
 // for whom it is not are told, as their holds would end before they are renewed.
-bool Course::refuse_distant_waiters(Claim& claim, Micros lease, Micros now) {
+bool Course::refuse_distant_waiters(Claim& claim, Micros lease) {
   const Micros trip = claim.node->distance();
   const bool answers_in_time = 2 * trip <= timing_.request_timeout();
   const Micros least = answers_in_time ? kLeastTrips * trip : kNever;
@@ -148,16 +147,14 @@ bool Course::refuse_distant_waiters(Claim& claim, Micros lease, Micros now) {
                         : "more than half the request timeout of " +
                               std::to_string(to_ms(timing_.request_timeout())) + " ms";
     outcomes_.complete(
-        *pending,
-        Status(BELAY_UNAVAILABLE, "a round trip to " + claim.node->display() + " takes " +
-                                      std::to_string(to_ms(trip)) + " ms: " + why),
-        now);
+        *pending, Status(BELAY_UNAVAILABLE, "a round trip to " + claim.node->display() + " takes " +
+                                                std::to_string(to_ms(trip)) + " ms: " + why));
   }
   // Whoever is next now may want something else than the claim is for.
   return lease >= least && !claim.waiting.empty() && claim.waiting.front()->want.suits(claim.want);
 }
 
-void Course::ask(Claim& claim, Micros now) {
+void Course::ask(Claim& claim) {
   Node& node = *claim.node;
   if (!node.up() || claim.asking.out || claim.waiting.empty()) {
     return;
@@ -166,9 +163,9 @@ void Course::ask(Claim& claim, Micros now) {
   if (claim.loss_is_untold()) {
     return;
   }
-  const bool has_clock = node.clock().known(now);  // rule 3
+  const bool has_clock = node.clock().known(ledger_.now);  // rule 3
   if (!has_clock) {
-    node.refresh_clock(now);
+    node.refresh_clock(ledger_.now);
   }
   if (!has_clock || flights_.is_behind(node)) {
     if (!std::exchange(claim.check_due, true)) {
@@ -180,23 +177,24 @@ void Course::ask(Claim& claim, Micros now) {
     bundles_.ask_with_others(claim);
     return;
   }
-  const AcquireArgs args = begin_ask(claim, now);
+  const AcquireArgs args = begin_ask(claim);
   Flight flight;
   flight.kind = FlightKind::kAcquire;
   flight.ref = {&claim, claim.epoch, args.lease};
   flight.not_after = args.not_after;
-  flights_.send(node, claim.primitive->acquire(claim.resource, args), std::move(flight), now);
+  flights_.send(node, claim.primitive->acquire(claim.resource, args), std::move(flight),
+                ledger_.now);
 }
 
 // What the claim's next owner asks for; it goes out now.
-AcquireArgs Course::begin_ask(Claim& claim, Micros now) {
+AcquireArgs Course::begin_ask(Claim& claim) {
   const Node& node = *claim.node;
   const Pending& head = *claim.waiting.front();
   AcquireArgs args;
   args.want = claim.want;
   args.epoch = claim.epoch;
   args.lease = timing_.lease_for(head);
-  args.not_after = timing_.not_after(node, now);
+  args.not_after = timing_.not_after(node);
   args.grant_lease = timing_.grant_lease(node, args.lease);
   args.ticket = claim.asking.ticket;
   args.highest_fence = ledger_.highest_fence_of(claim.resource.slot);
@@ -217,8 +215,7 @@ AcquireArgs Course::begin_ask(Claim& claim, Micros now) {
   return args;
 }
 
-void Course::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent,
-                              Micros now) {
+void Course::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent) {
   const bool current = claim.epoch == flight.ref.epoch && claim.state != ClaimState::kIdle;
   if (current) {
     claim.asking.out = false;
@@ -226,17 +223,17 @@ void Course::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, M
   const std::optional<AcquireAnswer> answer = claim.primitive->read_acquire(reply);
   if (!answer) {
     if (current && claim.state == ClaimState::kAsking) {
-      on_acquire_error(claim, error_words(reply), now);
+      on_acquire_error(claim, error_words(reply));
     }
     return;
   }
-  on_acquire_answer(flight.ref, *flight.node, *answer, sent, now);
+  on_acquire_answer(flight.ref, *flight.node, *answer, sent);
 }
 
 void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireAnswer& answer,
-                               Micros sent, Micros now) {
+                               Micros sent) {
   Claim& claim = *asked.claim;
-  node.saw_time(answer.server_time, sent, now);
+  node.saw_time(answer.server_time, sent, ledger_.now);
   ledger_.saw_fence(claim.resource.slot, std::max(answer.highest_fence, answer.last_fence));
   const bool current = claim.epoch == asked.epoch && claim.state != ClaimState::kIdle;
   if (current) {
@@ -244,11 +241,9 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
   }
   if (answer.code == AcquireCode::kGranted) {
     // Rule 8: the lease counts from when it was asked for.
-    on_grant(claim,
-             {asked.epoch, answer.fence, answer.last_fence, answer.permits,
-              sent + asked.lease - lease_margin(asked.lease), asked.lease, true, answer.others_wait,
-              answer.server_time},
-             now);
+    on_grant(claim, {asked.epoch, answer.fence, answer.last_fence, answer.permits,
+                     sent + asked.lease - lease_margin(asked.lease), asked.lease, true,
+                     answer.others_wait, answer.server_time});
     return;
   }
   if (!current || claim.state != ClaimState::kAsking) {
@@ -260,46 +255,44 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
       (answer.code == AcquireCode::kBusy || answer.code == AcquireCode::kLimit ||
        answer.code == AcquireCode::kMissing);
   claim.refusal = Status();
-  claim.asking.free_by = answer.remaining > 0 ? after(now, answer.remaining) : 0;
+  claim.asking.free_by = answer.remaining > 0 ? after(ledger_.now, answer.remaining) : 0;
   switch (answer.code) {
     case AcquireCode::kQueued:
-      on_queued(claim, answer, now);
+      on_queued(claim, answer);
       break;
     case AcquireCode::kBusy:
-      on_busy(claim, now);
+      on_busy(claim);
       break;
     case AcquireCode::kStale:
-      end(claim, false, {}, now);
+      end(claim, false, {});
       break;
     case AcquireCode::kPassed:
-      barrier_.let_pass(claim, answer.generation, now);
+      barrier_.let_pass(claim, answer.generation);
       break;
     case AcquireCode::kMissing:
-      refuse(claim, claim.primitive->missing(claim.resource.name), now);
+      refuse(claim, claim.primitive->missing(claim.resource.name));
       break;
     case AcquireCode::kLimit:
-      refuse(claim,
-             Status(BELAY_LIMIT_DIFFERS, "the limit of '" + claim.resource.name + "' is " +
-                                             std::to_string(answer.limit)),
-             now);
+      refuse(claim, Status(BELAY_LIMIT_DIFFERS, "the limit of '" + claim.resource.name + "' is " +
+                                                    std::to_string(answer.limit)));
       break;
     default:  // late, or more to do
-      ask(claim, now);
+      ask(claim);
       break;
   }
 }
 
 // An error, or a reply that is none of the script's.
-void Course::on_acquire_error(Claim& claim, std::string_view words, Micros now) {
+void Course::on_acquire_error(Claim& claim, std::string_view words) {
   const ServerError error = classify_error(words);
   claim.refusal = {error.status, claim.node->display() + " refused to acquire '" +
                                      claim.resource.name + "': " + claim.node->explained(words)};
   if (error.remedy == Remedy::kAskAgain) {
-    ask(claim, now);
+    ask(claim);
     return;
   }
   if (error.remedy != Remedy::kGiveUp) {
-    claim.asking.again_at = now + kRetryPause;
+    claim.asking.again_at = ledger_.now + kRetryPause;
     claim.asking.poll_at = claim.asking.again_at;
     return;
   }
@@ -308,31 +301,31 @@ void Course::on_acquire_error(Claim& claim, std::string_view words, Micros now) 
     claim.asking.maybe_on_server = true;
     status.in_doubt_until = claim.asking.expires_by;
   }
-  refuse(claim, status, now);
+  refuse(claim, status);
 }
 
 // The server will not grant it. An error before anything was queued or lost has changed nothing
 // there, but where a script had begun.
-void Course::refuse(Claim& claim, const Status& status, Micros now) {
+void Course::refuse(Claim& claim, const Status& status) {
   const bool maybe_on_server = claim.asking.ticket != 0 || claim.asking.maybe_on_server;
   for (Pending* pending : claim.concerned(claim.asking.generation)) {
-    outcomes_.complete(*pending, status, now);
+    outcomes_.complete(*pending, status);
   }
-  end(claim, maybe_on_server, {}, now);
+  end(claim, maybe_on_server, {});
 }
 
-void Course::on_busy(Claim& claim, Micros now) {
+void Course::on_busy(Claim& claim) {
   claim.asking.known_to = claim.asking.asked_to;
   if (claim.primitive->waits_only()) {
-    end_tries(claim, now);
+    end_tries(claim);
   } else if (!claim.waiting.empty() && claim.waiting.front()->is_try) {
-    outcomes_.complete(*claim.waiting.front(), Status(BELAY_BUSY), now);
+    outcomes_.complete(*claim.waiting.front(), Status(BELAY_BUSY));
   }
   if (claim.waiting.empty()) {
-    end(claim, claim.asking.maybe_on_server || claim.asking.suspect_until.any(), {}, now);
+    end(claim, claim.asking.maybe_on_server || claim.asking.suspect_until.any(), {});
   } else {
     mark_reached(claim);
-    ask(claim, now);
+    ask(claim);
   }
 }
 
@@ -346,56 +339,56 @@ void Course::mark_reached(Claim& claim) {
 }
 
 // Rule 18: only the next in line looks when the lease ends; where nobody is in line, all do.
-void Course::on_queued(Claim& claim, const AcquireAnswer& answer, Micros now) {
+void Course::on_queued(Claim& claim, const AcquireAnswer& answer) {
   claim.asking.answered_at = answer.server_time;
   claim.asking.ticket = answer.ticket;
   claim.asking.generation = answer.generation;
   claim.asking.known_to = claim.asking.asked_to;
-  barrier_.send_off_others(claim, answer.generation, now);
-  end_tries(claim, now);
-  static_cast<void>(refuse_distant_waiters(claim, kMaxLease, now));
+  barrier_.send_off_others(claim, answer.generation);
+  end_tries(claim);
+  static_cast<void>(refuse_distant_waiters(claim, kMaxLease));
   mark_reached(claim);
-  claim.asking.poll_at = now + timing_.fallback_poll(answer.position);
-  claim.asking.again_at =
-      std::min(claim.asking.poll_at, after(now + kLookAfter, std::max<Micros>(0, answer.look_in)));
+  claim.asking.poll_at = ledger_.now + timing_.fallback_poll(answer.position);
+  claim.asking.again_at = std::min(
+      claim.asking.poll_at, after(ledger_.now + kLookAfter, std::max<Micros>(0, answer.look_in)));
   claim.asking.told_to_look = answer.handed > 0;
   if (answer.handed > 0) {
     claim.asking.again_at =
-        std::min(claim.asking.again_at, now + drifted(answer.handed) + kLookAfter);
+        std::min(claim.asking.again_at, ledger_.now + drifted(answer.handed) + kLookAfter);
   }
   if (!claim.waiting.empty() && claim.waiting.back()->order > claim.asking.known_to) {
-    ask(claim, now);
+    ask(claim);
   }
 }
 
 // ---- Holding
 
-void Course::on_grant(Claim& claim, const Grant& grant, Micros now) {
+void Course::on_grant(Claim& claim, const Grant& grant) {
   if (claim.state == ClaimState::kIdle || claim.epoch != grant.epoch) {
     Leaving leaving;  // rules 11, 12
     leaving.epoch = grant.epoch;
-    leaving.expires_by = now + drifted(grant.lease);
-    leave(claim, leaving, now);
+    leaving.expires_by = ledger_.now + drifted(grant.lease);
+    leave(claim, leaving);
     return;
   }
   if (claim.state == ClaimState::kHeld) {
-    on_grant_of_held(claim, grant, now);
+    on_grant_of_held(claim, grant);
     return;
   }
   const Micros usable = grant.confirmed ? kUsable : grant.lease / 8;
-  const bool near = refuse_distant_waiters(claim, grant.confirmed ? grant.lease : kMaxLease, now);
-  if (grant.deadline <= now + usable || !near) {  // rule 4
+  const bool near = refuse_distant_waiters(claim, grant.confirmed ? grant.lease : kMaxLease);
+  if (grant.deadline <= ledger_.now + usable || !near) {  // rule 4
     claim.asking.maybe_on_server = true;
-    claim.asking.expires_by =
-        std::max({now + drifted(grant.lease), claim.asking.cut_until, claim.asking.expires_by});
-    ask(claim, now);
+    claim.asking.expires_by = std::max(
+        {ledger_.now + drifted(grant.lease), claim.asking.cut_until, claim.asking.expires_by});
+    ask(claim);
     return;
   }
   ledger_.metrics.handoffs_by_message += grant.confirmed ? 0 : 1;
-  claim.take(grant, now);
+  claim.take(grant, ledger_.now);
   mark_reached(claim);
   if (!claim.held.awaits_reply) {
-    deliver(claim, grant.fence, grant.confirmed ? grant.deadline : kNever, now);
+    deliver(claim, grant.fence, grant.confirmed ? grant.deadline : kNever);
   }
   confirm_for_those_who_wait(claim);
 }
@@ -409,63 +402,63 @@ void Course::confirm_for_those_who_wait(Claim& claim) {
   }
 }
 
-void Course::on_grant_of_held(Claim& claim, const Grant& grant, Micros now) {
+void Course::on_grant_of_held(Claim& claim, const Grant& grant) {
   if (claim.held.fence == grant.fence && grant.confirmed) {
-    claim.sits({grant.since, claim.want.lock_delay, grant.permits}, grant.lease, now);
-    on_still_ours(claim, grant.deadline, grant.lease, now);
+    claim.sits({grant.since, claim.want.lock_delay, grant.permits}, grant.lease, ledger_.now);
+    on_still_ours(claim, grant.deadline, grant.lease);
   } else if (grant.confirmed) {
-    lose(claim, BELAY_REASON_GONE, "the server granted it anew", now);
+    lose(claim, BELAY_REASON_GONE, "the server granted it anew");
   } else if (claim.held.fence != grant.fence) {
-    watchdog_.question(claim, now);
+    watchdog_.question(claim);
   }
 }
 
 // What the server has said of a claim that is held.
-void Course::on_verdict(const Verdict& verdict, Micros now) {
+void Course::on_verdict(const Verdict& verdict) {
   Claim& claim = *verdict.claim;
   if (verdict.kind == Verdict::Kind::kLost) {
-    lose(claim, verdict.reason, verdict.why, now);
+    lose(claim, verdict.reason, verdict.why);
   }
   if (verdict.kind == Verdict::Kind::kOursAlone) {
-    stay_alone(claim, now);
+    stay_alone(claim);
   }
   if (verdict.kind != Verdict::Kind::kOurs) {
     return;
   }
   if (!verdict.group.empty()) {
-    become_shared(claim, verdict.group, now);
+    become_shared(claim, verdict.group);
   }
-  on_still_ours(claim, verdict.deadline, verdict.lease, now);
+  on_still_ours(claim, verdict.deadline, verdict.lease);
   if (claim.holds.empty() && !claim.waiting.empty() && !claim.held.awaits_reply) {
-    if (claim.may_hand_locally(now)) {
-      pass_on(claim, now);
+    if (claim.may_hand_locally(ledger_.now)) {
+      pass_on(claim);
     } else {
-      end(claim, true, {}, now);
+      end(claim, true, {});
     }
   }
 }
 
-void Course::on_still_ours(Claim& claim, Micros deadline, Micros lease, Micros now) {
+void Course::on_still_ours(Claim& claim, Micros deadline, Micros lease) {
   const bool was_open = claim.held.in_question || !claim.held.confirmed;
-  watchdog_.extend_deadline(claim, deadline, lease, now);
-  if (claim.held.awaits_reply && now >= claim.held.deadline - claim.held.lease / 3) {
-    if (refuse_distant_waiters(claim, claim.held.lease, now)) {
+  watchdog_.extend_deadline(claim, deadline, lease);
+  if (claim.held.awaits_reply && ledger_.now >= claim.held.deadline - claim.held.lease / 3) {
+    if (refuse_distant_waiters(claim, claim.held.lease)) {
       watchdog_.want(claim);  // the answer took too long: whoever got it now would be at risk
     }
     return;
   }
   if (std::exchange(claim.held.awaits_reply, false)) {
-    deliver(claim, claim.held.fence, kNever, now);
+    deliver(claim, claim.held.fence, kNever);
   }
   if (was_open) {
-    end_question(claim, now);
+    end_question(claim);
   }
-  let_join(claim, now);
-  watchdog_.plan(claim, now);
+  let_join(claim);
+  watchdog_.plan(claim);
 }
 
 // It is ours. Whoever waited for that: several names of which it is one, and their owner.
-void Course::end_question(Claim& claim, Micros now) {
+void Course::end_question(Claim& claim) {
   for (const Hold* hold : claim.holds) {
     if (Bundle* const bundle = ledger_.bundle(hold->bundle); bundle != nullptr) {
       ledger_.want_step(*bundle);
@@ -473,21 +466,21 @@ void Course::end_question(Claim& claim, Micros now) {
   }
   for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
     if (const Hold* const own = claim.own_hold(pending->owner); own != nullptr) {
-      re_enter(claim, *pending, *own, now);
+      re_enter(claim, *pending, *own);
     }
   }
 }
 
 // Gives the claim to the next local owner, and to whoever else waits in that owner's name. That
 // owner's fixed lease ends at `fixed_end` at the latest.
-void Course::deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros now) {
+void Course::deliver(Claim& claim, std::int64_t fence, Micros fixed_end) {
   claim.held.next_fence = fence + 1;
   const std::int64_t owner = claim.waiting.front()->owner;
   Pending& head = *claim.waiting.front();
   const auto is_ready = [&claim](const Pending& pending) {
     return claim.held.confirmed || !pending.confirmed;
   };
-  make_hold(claim, head, fence, fixed_end, now);
+  make_hold(claim, head, fence, fixed_end);
   if (owner != 0) {
     std::vector<Pending*> same;
     std::copy_if(claim.waiting.begin(), claim.waiting.end(), std::back_inserter(same),
@@ -496,69 +489,69 @@ void Course::deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros 
                           (!claim.shared() || pending->want.suits(claim.want));
                  });
     for (Pending* pending : same) {
-      make_hold(claim, *pending, fence, kNever, now);
+      make_hold(claim, *pending, fence, kNever);
     }
   }
   while (claim.shared() && !claim.waiting.empty() && is_ready(*claim.waiting.front()) &&
          claim.waiting.front()->want.suits(claim.want)) {
-    make_hold(claim, *claim.waiting.front(), fence, kNever, now);
+    make_hold(claim, *claim.waiting.front(), fence, kNever);
   }
-  end_tries_in_vain(claim, now);
-  watchdog_.plan(claim, now);
+  end_tries_in_vain(claim);
+  watchdog_.plan(claim);
 }
 
 // Of those who wait: a try that has waited for what its owner had, which is gone.
-void Course::end_tries_in_vain(Claim& claim, Micros now) {
+void Course::end_tries_in_vain(Claim& claim) {
   for (Pending* pending : std::vector<Pending*>(claim.waiting.begin(), claim.waiting.end())) {
     if (pending->is_try && !claim.may_be_let_in(*pending)) {
-      outcomes_.complete(*pending, Status(BELAY_BUSY), now);
+      outcomes_.complete(*pending, Status(BELAY_BUSY));
     }
   }
 }
 
 // Whoever is first in line may be content to join: the server must say that nobody else waits.
-void Course::look_for_room(Claim& claim, Micros now) {
+void Course::look_for_room(Claim& claim) {
   if (!claim.waiting.empty() && claim.wants_to_join(*claim.waiting.front())) {
     watchdog_.want(claim);
   }
-  watchdog_.plan(claim, now);
+  watchdog_.plan(claim);
 }
 
 // The server has just said whether anybody else waits.
-void Course::let_join(Claim& claim, Micros now) {
-  while (!claim.waiting.empty() && claim.may_join(*claim.waiting.front(), now)) {
-    make_hold(claim, *claim.waiting.front(), claim.held.fence, kNever, now);
+void Course::let_join(Claim& claim) {
+  while (!claim.waiting.empty() && claim.may_join(*claim.waiting.front(), ledger_.now)) {
+    make_hold(claim, *claim.waiting.front(), claim.held.fence, kNever);
   }
   if (claim.shared()) {
-    end_tries(claim, now);
+    end_tries(claim);
   }
 }
 
 // Of those who wait, the tries have their answer.
-void Course::end_tries(Claim& claim, Micros now) {
+void Course::end_tries(Claim& claim) {
   for (Pending* pending : claim.concerned(claim.asking.generation)) {
     if (pending->is_try) {
-      outcomes_.complete(*pending, Status(BELAY_BUSY), now);
+      outcomes_.complete(*pending, Status(BELAY_BUSY));
     }
   }
 }
 
 // The server knows by now that those who hold the claim share it with `group`.
-void Course::become_shared(Claim& claim, const std::string& group, Micros now) {
+void Course::become_shared(Claim& claim, const std::string& group) {
   claim.want.group = group;
   claim.held.fence = claim.held.next_fence - 1;
   claim.held.share_with.clear();
-  end_downgrades(claim, Status(), now);
+  end_downgrades(claim, Status());
 }
 
 // The server will not have it shared. What is held goes on, and is renewed without that.
-void Course::stay_alone(Claim& claim, Micros now) {
+void Course::stay_alone(Claim& claim) {
   claim.held.share_with.clear();
   claim.held.stays_alone = true;
-  end_downgrades(claim, claim.refusal, now);
+  end_downgrades(claim, claim.refusal);
 }
 
-void Course::end_downgrades(Claim& claim, const Status& status, Micros now) {
+void Course::end_downgrades(Claim& claim, const Status& status) {
   for (Hold* hold : claim.holds) {
     for (const std::int64_t asked : std::vector<std::int64_t>(hold->asked)) {
       Pending& pending = *ledger_.pendings.at(asked);
@@ -566,27 +559,27 @@ void Course::end_downgrades(Claim& claim, const Status& status, Micros now) {
         hold->group = status.ok() ? hold->group : "";
         Event event = outcomes_.outcome(pending, status);
         event.fence = hold->fence;
-        outcomes_.complete(pending, std::move(event), now);
+        outcomes_.complete(pending, std::move(event));
       }
     }
   }
 }
 
 // A fixed lease counts from now, but ends at `fixed_end` at the latest.
-void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end,
-                       Micros now) {
+void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end) {
   auto owned = std::make_unique<Hold>();
   Hold& hold = *owned;
   hold.id = ++ledger_.last_hold;
   hold.claim = &claim;
   hold.owner = pending.owner;
-  hold.since = now;
+  hold.since = ledger_.now;
   hold.group = pending.want.group;
   hold.fence = fence;
   hold.lease = pending.lease;
-  hold.ends_at = pending.lease > 0 ? std::min(fixed_end, after(now, pending.lease)) : kNever;
+  hold.ends_at =
+      pending.lease > 0 ? std::min(fixed_end, after(ledger_.now, pending.lease)) : kNever;
   if (pending.max_hold > 0 && pending.lease == 0) {
-    timing_.limit(hold, pending.max_hold, now);
+    timing_.limit(hold, pending.max_hold);
   }
   hold.notify = pending.notify;
   hold.bundle = pending.bundle;
@@ -594,7 +587,7 @@ void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   claim.holds.push_back(&hold);
   if (hold.re_entered) {  // also if it is released before the server has heard of that
     watchdog_.keep_until(hold, hold.watched()
-                                   ? std::min(now + timing_.watchdog_lease(), hold.max_end)
+                                   ? std::min(ledger_.now + timing_.watchdog_lease(), hold.max_end)
                                    : hold.ends_at);
   }
   ledger_.holds.emplace(hold.id, std::move(owned));
@@ -602,37 +595,37 @@ void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micro
   Event event = outcomes_.outcome(pending, Status());
   event.fence = fence;
   event.permits = claim.held.permits;
-  event.remaining = claim.certain_until(hold) - now;
-  outcomes_.complete(pending, std::move(event), now);
+  event.remaining = claim.certain_until(hold) - ledger_.now;
+  outcomes_.complete(pending, std::move(event));
 }
 
 // Rule 21: without a reserved fence the next owner waits for the answer that brings more.
-void Course::pass_on(Claim& claim, Micros now) {
+void Course::pass_on(Claim& claim) {
   if (claim.held.next_fence > claim.held.last_fence) {
     watchdog_.want(claim);
     return;
   }
   ++claim.held.handoffs;
   ++ledger_.metrics.handoffs_local;
-  deliver(claim, claim.held.next_fence, kNever, now);
+  deliver(claim, claim.held.next_fence, kNever);
 }
 
 // ---- Leaving and loss
 
 // Takes a hold out of its claim, which goes to the next owner or back to the server. `release`,
 // unless null, completes when that is done.
-void Course::drop_hold(Hold& hold, Pending* release, Micros now) {
+void Course::drop_hold(Hold& hold, Pending* release) {
   Claim& claim = *hold.claim;
   std::erase(claim.holds, &hold);
   for (const std::int64_t asked : std::exchange(hold.asked, {})) {
     outcomes_.complete(*ledger_.pendings.at(asked),
-                       Status(BELAY_UNKNOWN_HOLD, "the hold was released meanwhile"), now);
+                       Status(BELAY_UNKNOWN_HOLD, "the hold was released meanwhile"));
   }
   const bool stays = !claim.holds.empty();
-  const bool handed = !stays && claim.may_hand_locally(now);
+  const bool handed = !stays && claim.may_hand_locally(ledger_.now);
   PendingRef waiting;
   if (release != nullptr && (stays || handed)) {
-    outcomes_.complete(*release, Status(), now);
+    outcomes_.complete(*release, Status());
   } else if (release != nullptr) {
     waiting = release->ref();
     release->claim = &claim;
@@ -642,22 +635,22 @@ void Course::drop_hold(Hold& hold, Pending* release, Micros now) {
     }
   }
   if (stays) {
-    share_what_is_left(claim, now);
-    watchdog_.plan(claim, now);
+    share_what_is_left(claim);
+    watchdog_.plan(claim);
   } else if (handed) {
-    pass_on(claim, now);
+    pass_on(claim);
   } else {
-    end(claim, true, waiting, now);
+    end(claim, true, waiting);
   }
-  reconcile(claim, now);
+  reconcile(claim);
 }
 
 // Those who are left may be content to share it: after the lock-delay of one that was lost.
-void Course::share_what_is_left(Claim& claim, Micros now) {
+void Course::share_what_is_left(Claim& claim) {
   Held& held = claim.held;
   const bool content = !claim.shared() && held.share_with.empty() && !held.stays_alone &&
                        !claim.shared_by_all().empty();
-  held.share_at = content && held.delay_until > now ? held.delay_until : kNever;
+  held.share_at = content && held.delay_until > ledger_.now ? held.delay_until : kNever;
   if (!content || held.share_at != kNever) {
     return;
   }
@@ -666,7 +659,7 @@ void Course::share_what_is_left(Claim& claim, Micros now) {
   watchdog_.want(claim);
 }
 
-void Course::abandon(std::unique_ptr<Hold> hold, Micros now) {
+void Course::abandon(std::unique_ptr<Hold> hold) {
   Claim* claim = hold->claim;
   if (claim == nullptr) {
     return;
@@ -674,21 +667,21 @@ void Course::abandon(std::unique_ptr<Hold> hold, Micros now) {
   hold->abandoned = true;
   hold->owner = 0;
   hold->re_entered = false;
-  hold->ends_at = std::min(hold->ends_at, timing_.own_end(*claim, now));
+  hold->ends_at = std::min(hold->ends_at, timing_.own_end(*claim));
   for (const std::int64_t asked : std::exchange(hold->asked, {})) {
     outcomes_.complete(*ledger_.pendings.at(asked),
-                       Status(BELAY_UNKNOWN_HOLD, "the hold was abandoned meanwhile"), now);
+                       Status(BELAY_UNKNOWN_HOLD, "the hold was abandoned meanwhile"));
   }
   const std::int64_t id = hold->id;
   ledger_.abandoned.emplace(id, std::move(hold));
-  reconcile(*claim, now);
+  reconcile(*claim);
 }
 
 // Whoever holds it learns that it is lost before the server is told to free it.
-void Course::close(Claim& claim, Micros now) {
+void Course::close(Claim& claim) {
   for (Leaving& leaving : claim.leaving) {
     if (leaving.looks_after) {  // from now on others do
-      send_leave(claim, leaving, now);
+      send_leave(claim, leaving);
     }
   }
   std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.looks_after; });
@@ -698,40 +691,40 @@ void Course::close(Claim& claim, Micros now) {
       if (hold->abandoned) {
         abandoned = true;
       } else {
-        declare_lost(*hold, BELAY_REASON_CLOSED, "the client was shut down", now);
+        declare_lost(*hold, BELAY_REASON_CLOSED, "the client was shut down");
       }
     }
-    end(claim, !abandoned, {}, now);
+    end(claim, !abandoned, {});
   }
-  reconcile(claim, now);
+  reconcile(claim);
 }
 
-void Course::end(Claim& claim, bool leaves, const PendingRef& release, Micros now) {
-  Leaving leaving = claim.end(now);
+void Course::end(Claim& claim, bool leaves, const PendingRef& release) {
+  Leaving leaving = claim.end(ledger_.now);
   if (!claim.primitive->claim_per_request()) {
     ledger_.epochs.erase(claim.epoch);
   }
   if (leaves || leaving.sweep_until.any()) {
     leaving.release = release;
-    leave(claim, leaving, now);
+    leave(claim, leaving);
   }
 }
 
 // Rule 10: asked again until it is answered.
-void Course::leave(Claim& claim, const Leaving& leaving, Micros now) {
+void Course::leave(Claim& claim, const Leaving& leaving) {
   if (Leaving* const found = claim.leaving_of(leaving.epoch); found != nullptr) {
     found->sweep_until = std::max(found->sweep_until, leaving.sweep_until);
     if (found->looks_after) {  // as it goes on doing
       found->look_at = found->again_at;
     }
-    send_leave(claim, *found, now);
+    send_leave(claim, *found);
     return;
   }
   claim.leaving.push_back(leaving);
-  send_leave(claim, claim.leaving.back(), now);
+  send_leave(claim, claim.leaving.back());
 }
 
-void Course::send_leave(Claim& claim, Leaving& leaving, Micros now) {
+void Course::send_leave(Claim& claim, Leaving& leaving) {
   if (leaving.in_flight || !claim.node->up()) {
     return;
   }
@@ -748,7 +741,7 @@ void Course::send_leave(Claim& claim, Leaving& leaving, Micros now) {
   flight.ref = {&claim, leaving.epoch};
   flight.in_vain = leaving.in_vain;
   flights_.send(*claim.node, claim.primitive->leave(claim.resource, args_of(claim, leaving)),
-                std::move(flight), now);
+                std::move(flight), ledger_.now);
 }
 
 LeaveArgs Course::args_of(const Claim& claim, const Leaving& leaving) const {
@@ -760,7 +753,7 @@ LeaveArgs Course::args_of(const Claim& claim, const Leaving& leaving) const {
 }
 
 void Course::on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
-                     std::string_view words, Micros now) {
+                     std::string_view words) {
   Leaving* const found = claim.leaving_of(epoch);
   if (found == nullptr) {
     return;
@@ -770,31 +763,31 @@ void Course::on_left(Claim& claim, std::int64_t epoch, const std::optional<Leave
   const bool was_uncontended = std::exchange(found->uncontended, false);
   if (answer && answer->code == LeaveCode::kContended && was_uncontended) {
     found->sent -= found->overtaken ? 0 : 1;
-    send_leave(claim, *found, now);
+    send_leave(claim, *found);
   } else if (answer && answer->code != LeaveCode::kContended) {
-    on_leave_answer(claim, *found, *answer, now);
+    on_leave_answer(claim, *found, *answer);
   } else {
-    on_leave_error(claim, *found, words, now);
+    on_leave_error(claim, *found, words);
   }
   if (held_back && claim.state == ClaimState::kAsking && claim.asking.again_at == kNever) {
-    ask(claim, now);
+    ask(claim);
   }
 }
 
-void Course::on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer,
-                             Micros now) {
+void Course::on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer) {
   leaving.answered = true;
-  complete_release(leaving, status_of_release(claim, leaving, answer.code, now), now);
+  complete_release(leaving, status_of_release(claim, leaving, answer.code));
   if (answer.code == LeaveCode::kMore) {
-    send_leave(claim, leaving, now);
+    send_leave(claim, leaving);
   } else if (leaving.sweep_until.any() && leaving.sweep_until >= answer.server_time) {
-    leaving.again_at = now + drifted(leaving.sweep_until - answer.server_time) + 2 * kMillisecond;
+    leaving.again_at =
+        ledger_.now + drifted(leaving.sweep_until - answer.server_time) + 2 * kMillisecond;
   } else if (answer.handed > 0 && !leaving.parting) {
     leaving.looks_after = true;
-    leaving.again_at = closing_ ? now : now + drifted(answer.handed) + kLookAfter;
+    leaving.again_at = closing_ ? ledger_.now : ledger_.now + drifted(answer.handed) + kLookAfter;
   } else if (leaving.look_at != kNever && !leaving.parting) {  // nobody else may look in its place
     leaving.looks_after = true;
-    leaving.again_at = closing_ ? now : std::exchange(leaving.look_at, kNever);
+    leaving.again_at = closing_ ? ledger_.now : std::exchange(leaving.look_at, kNever);
   } else {
     claim.forget(leaving);
   }
@@ -802,11 +795,10 @@ void Course::on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& 
 
 // Rule 10: what the server did not have was lost, unless it may have lapsed on the way, or an
 // earlier command of ours may have freed it.
-Status Course::status_of_release(const Claim& claim, const Leaving& leaving, LeaveCode code,
-                                 Micros now) const {
+Status Course::status_of_release(const Claim& claim, const Leaving& leaving, LeaveCode code) const {
   const Pending* const pending = ledger_.pending(leaving.release);
   if (pending == nullptr || code != LeaveCode::kNotOurs || leaving.sent > 1 ||
-      now >= leaving.ours_until) {
+      ledger_.now >= leaving.ours_until) {
     return {};
   }
   const std::int64_t hold = pending->bundle != 0 ? pending->bundle : pending->hold;
@@ -817,30 +809,30 @@ Status Course::status_of_release(const Claim& claim, const Leaving& leaving, Lea
 }
 
 // The grant that this client has passed on was taken up.
-void Course::on_settled(Claim& claim, std::int64_t epoch, Micros now) {
+void Course::on_settled(Claim& claim, std::int64_t epoch) {
   std::erase_if(claim.leaving, [epoch](const Leaving& leaving) {
     return leaving.epoch == epoch && leaving.looks_after;
   });
   if (claim.state == ClaimState::kAsking && claim.epoch == epoch &&
       claim.asking.again_at != kNever) {
-    claim.asking.again_at = std::min(claim.asking.poll_at, now + timing_.fallback_poll(0));
+    claim.asking.again_at = std::min(claim.asking.poll_at, ledger_.now + timing_.fallback_poll(0));
     claim.asking.told_to_look = false;
   }
 }
 
 // An error, or a reply that is none of the script's. Asked again until the record has lapsed
 // whatever happens.
-void Course::on_leave_error(Claim& claim, Leaving& leaving, std::string_view words, Micros now) {
+void Course::on_leave_error(Claim& claim, Leaving& leaving, std::string_view words) {
   const ServerError error = classify_error(words);
   if (error.remedy == Remedy::kAskAgain) {
-    send_leave(claim, leaving, now);
+    send_leave(claim, leaving);
     return;
   }
   if (leaving.stray) {
     claim.forget(leaving);
     return;
   }
-  leaving.again_at = now + (error.remedy == Remedy::kGiveUp ? kRefusedPause : kRetryPause);
+  leaving.again_at = ledger_.now + (error.remedy == Remedy::kGiveUp ? kRefusedPause : kRetryPause);
   if (error.remedy != Remedy::kGiveUp) {
     return;
   }
@@ -848,71 +840,72 @@ void Course::on_leave_error(Claim& claim, Leaving& leaving, std::string_view wor
   Status status(error.status, claim.node->display() + " refused to release '" +
                                   claim.resource.name + "': " + claim.node->explained(words));
   status.in_doubt_until = leaving.expires_by;
-  complete_release(leaving, std::move(status), now);
-  if (now >= leaving.expires_by) {
+  complete_release(leaving, std::move(status));
+  if (ledger_.now >= leaving.expires_by) {
     claim.forget(leaving);
   }
 }
 
-void Course::complete_release(Leaving& leaving, Status status, Micros now) {
+void Course::complete_release(Leaving& leaving, Status status) {
   Pending* const pending = ledger_.pending(std::exchange(leaving.release, {}));
   if (pending != nullptr) {
-    outcomes_.complete(*pending, std::move(status), now);
+    outcomes_.complete(*pending, std::move(status));
   }
 }
 
 // It is out of its claim's list already.
-void Course::declare_lost(Hold& hold, std::int32_t reason, const std::string& why, Micros now) {
+void Course::declare_lost(Hold& hold, std::int32_t reason, const std::string& why) {
   hold.loss = lost(hold.known_as(), *std::exchange(hold.claim, nullptr), reason, why);
   if (hold.bundle == 0) {
-    outcomes_.count_loss(hold.since, now);
+    outcomes_.count_loss(hold.since, ledger_.now);
   }
-  outcomes_.tell_of(hold, BELAY_EVENT_LOST, hold.loss, now);
+  outcomes_.tell_of(hold, BELAY_EVENT_LOST, hold.loss);
   for (const std::int64_t asked : std::exchange(hold.asked, {})) {
-    outcomes_.complete(*ledger_.pendings.at(asked), hold.loss, now);
+    outcomes_.complete(*ledger_.pendings.at(asked), hold.loss);
   }
 }
 
-void Course::lose_hold(Hold& hold, std::int32_t reason, const std::string& why, Micros now) {
+void Course::lose_hold(Hold& hold, std::int32_t reason, const std::string& why) {
   Claim& claim = *hold.claim;
   std::erase(claim.holds, &hold);
-  claim.on_loss_of(hold, now);
+  claim.on_loss_of(hold, ledger_.now);
   if (hold.abandoned) {
-    ledger_.abandoned.erase(hold.id);
+    ledger_.retire_abandoned(hold);
   } else {
-    declare_lost(hold, reason, why, now);
+    declare_lost(hold, reason, why);
   }
 }
 
-void Course::lose(Claim& claim, std::int32_t reason, const std::string& why, Micros now) {
+void Course::lose(Claim& claim, std::int32_t reason, const std::string& why) {
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
-    lose_hold(*hold, reason, why, now);
+    lose_hold(*hold, reason, why);
   }
-  end(claim, true, {}, now);
+  end(claim, true, {});
 }
 
 // ---- Messages
 
 // About the epoch that stands. Grants and that a latch has passed are the server's word; anybody
 // may have sent the others: they make us ask, or say when to.
-void Course::on_message(Claim& claim, const Node& node, const Message& message, Micros now) {
+void Course::on_message(Claim& claim, const Node& node, const Message& message) {
   if (message.kind == MessageKind::kSettled) {
-    on_settled(claim, message.epoch, now);
+    on_settled(claim, message.epoch);
   } else if (message.kind == MessageKind::kPassed) {
-    barrier_.on_passed(claim, message, now);
+    barrier_.on_passed(claim, message);
   } else if (message.kind == MessageKind::kGrant) {
     const Micros lease = message.grant_lease;
     // Rule 4. Without a bound the message vouches for nothing, nor does one that the server has
     // answered after: a deadline in the past makes us ask.
     const Asking& asking = claim.asking;
-    const bool sound = node.clock().known(now) && message.server_time >= asking.answered_at &&
+    const bool sound = node.clock().known(ledger_.now) &&
+                       message.server_time >= asking.answered_at &&
                        message.server_time > asking.doubted_at;
     const Micros deadline =
-        sound ? node.clock().not_before(message.server_time + lease, now) - lease_margin(lease) : 0;
-    on_grant(claim,
-             {message.epoch, message.fence, message.last_fence, claim.want.permits, deadline, lease,
-              false, message.others_wait, message.server_time},
-             now);
+        sound ? node.clock().not_before(message.server_time + lease, ledger_.now) -
+                    lease_margin(lease)
+              : 0;
+    on_grant(claim, {message.epoch, message.fence, message.last_fence, claim.want.permits, deadline,
+                     lease, false, message.others_wait, message.server_time});
     if (claim.state == ClaimState::kAsking) {
       claim.asking.doubted_at = std::max(asking.doubted_at, message.server_time);
     }
@@ -920,14 +913,14 @@ void Course::on_message(Claim& claim, const Node& node, const Message& message, 
     // Not later than its poll: a bound of the clock that is too old believes no grant.
     claim.asking.again_at =
         std::min(claim.asking.poll_at,
-                 now + std::min(message.look_in + kLookAfter, timing_.fallback_poll(0)));
+                 ledger_.now + std::min(message.look_in + kLookAfter, timing_.fallback_poll(0)));
     claim.asking.told_to_look = true;
   } else if (message.kind == MessageKind::kWaits && claim.state == ClaimState::kHeld) {
-    claim.others_are_waiting(now);
+    claim.others_are_waiting(ledger_.now);
   } else if (message.kind == MessageKind::kBroken && claim.state == ClaimState::kHeld) {
     // A renewal that is out was executed after the break, and will tell.
     claim.held.broken_by = message.by;
-    watchdog_.question(claim, now);
+    watchdog_.question(claim);
   }
 }
 
@@ -935,7 +928,7 @@ void Course::on_message(Claim& claim, const Node& node, const Message& message, 
 // name or kind may not: its leave would free it. Nor one that names another kind than the lock that
 // is being released: the release could not tell what it found. Nor one that is newer than what
 // stands for this name: its leave would take that out of the queue.
-bool Course::admit_stray(const Claim* claim, const Message& message, Micros now) {
+bool Course::admit_stray(const Claim* claim, const Message& message) {
   const bool newer =
       claim != nullptr && claim->state != ClaimState::kIdle && message.epoch > claim->epoch;
   Claim* const lock = ledger_.find_claim(Kind::kLock, message.name);
@@ -946,28 +939,28 @@ bool Course::admit_stray(const Claim* claim, const Message& message, Micros now)
   if (message.epoch < 1 || message.epoch > ledger_.last_epoch || stands || newer || released) {
     return false;
   }
-  if (now - strays_since_ >= kStrayWindow) {
-    strays_since_ = now;
+  if (ledger_.now - strays_since_ >= kStrayWindow) {
+    strays_since_ = ledger_.now;
     strays_ = 0;
   }
   return ++strays_ <= kMostStrays;
 }
 
 // Rule 12: a message about an epoch that is over. False: it is none for us, or one too many.
-bool Course::on_stray(const Primitive& primitive, const Message& message, Micros now) {
+bool Course::on_stray(const Primitive& primitive, const Message& message) {
   if (message.kind == MessageKind::kPassed) {
     return true;  // nothing of it is left there
   }
   Claim* claim = ledger_.claim_of_past(message);
   if (message.kind == MessageKind::kSettled) {
     if (claim != nullptr) {
-      on_settled(*claim, message.epoch, now);
-      reconcile(*claim, now);
+      on_settled(*claim, message.epoch);
+      reconcile(*claim);
     }
     return true;
   }
   const bool leaves = claim != nullptr && claim->leaving_of(message.epoch) != nullptr;
-  if (!leaves && !admit_stray(claim, message, now)) {
+  if (!leaves && !admit_stray(claim, message)) {
     return false;
   }
   if (leaves && claim->epoch == message.epoch && message.kind == MessageKind::kBroken) {
@@ -978,32 +971,32 @@ bool Course::on_stray(const Primitive& primitive, const Message& message, Micros
   }
   Leaving leaving;
   leaving.epoch = message.epoch;
-  leaving.expires_by = now + timing_.watchdog_lease();
+  leaving.expires_by = ledger_.now + timing_.watchdog_lease();
   leaving.stray = true;
   // A holder who released it has said so before: whoever is taken for one has lost it. So also
   // where the message is its grant, which may be an old one that somebody sends again.
   leaving.lost = true;
-  leave(*claim, leaving, now);
-  reconcile(*claim, now);
+  leave(*claim, leaving);
+  reconcile(*claim);
   return true;
 }
 
 // ---- Connections
 
 // Where older connections were killed, nothing of theirs can arrive any more.
-void Course::leave_again(Claim& claim, Micros now) {
+void Course::leave_again(Claim& claim) {
   const bool ghosts = claim.node->has_ghosts();
   claim.asking.suspect_until = ghosts ? claim.asking.suspect_until : ServerTime();
   for (Leaving& leaving : claim.leaving) {
     leaving.sweep_until = ghosts ? leaving.sweep_until : ServerTime();
     if (!leaving.looks_after || leaving.again_at == kNever) {
-      send_leave(claim, leaving, now);
+      send_leave(claim, leaving);
     }
   }
 }
 
 // What it had in flight is lost.
-void Course::on_cut(Claim& claim, Micros now) {
+void Course::on_cut(Claim& claim) {
   claim.asking.out = false;
   claim.asking.again_at = kNever;
   if (std::exchange(claim.held.renew_out, false)) {  // it may have taken place
@@ -1015,32 +1008,32 @@ void Course::on_cut(Claim& claim, Micros now) {
     leaving.in_flight = false;
     leaving.again_at = leaving.looks_after ? leaving.again_at : kNever;
   }
-  reconcile(claim, now);
+  reconcile(claim);
 }
 
 // ---- Time
 
-void Course::on_due(Claim& claim, Micros now) {
+void Course::on_due(Claim& claim) {
   if (claim.state == ClaimState::kHeld) {
-    check_holds(claim, now);
-    if (now >= claim.held.renew_at) {
+    check_holds(claim);
+    if (ledger_.now >= claim.held.renew_at) {
       watchdog_.want(claim);
     }
-    warn_if_at_risk(claim, now);
-  } else if (claim.state == ClaimState::kAsking && now >= claim.asking.again_at) {
+    warn_if_at_risk(claim);
+  } else if (claim.state == ClaimState::kAsking && ledger_.now >= claim.asking.again_at) {
     claim.asking.again_at = kNever;
-    ask(claim, now);
+    ask(claim);
   }
   for (Leaving& leaving : claim.leaving) {
-    if (now >= leaving.again_at) {
+    if (ledger_.now >= leaving.again_at) {
       leaving.again_at = kNever;
-      send_leave(claim, leaving, now);
+      send_leave(claim, leaving);
     }
   }
 }
 
 // Its max-hold is reached: it is not renewed any more.
-void Course::stop_watching(Hold& hold, Micros ends_at, Micros now) {
+void Course::stop_watching(Hold& hold, Micros ends_at) {
   hold.ends_at = ends_at;
   hold.at_risk = true;
   Status why(BELAY_OK, "hold " + std::to_string(hold.known_as()) + " of '" +
@@ -1048,45 +1041,44 @@ void Course::stop_watching(Hold& hold, Micros ends_at, Micros now) {
                            std::to_string(to_ms(hold.max_hold)) +
                            " ms and is not renewed any more");
   why.reason = BELAY_REASON_MAX_HOLD;
-  outcomes_.tell_of(hold, BELAY_EVENT_AT_RISK, std::move(why), now);
+  outcomes_.tell_of(hold, BELAY_EVENT_AT_RISK, std::move(why));
 }
 
-void Course::check_holds(Claim& claim, Micros now) {
+void Course::check_holds(Claim& claim) {
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
     // Whenever this comes to know it: another hold of the claim may have a longer lease.
-    const bool stops = hold->watched() && now >= hold->max_at;
+    const bool stops = hold->watched() && ledger_.now >= hold->max_at;
     const Micros ends_at = stops ? claim.certain_until(*hold) : hold->ends_at;
-    if (now >= ends_at && hold->lease > 0) {
-      lose_hold(*hold, BELAY_REASON_LEASE_ENDED, "its lease ended", now);
-    } else if (now >= ends_at) {
-      lose_hold(*hold, BELAY_REASON_MAX_HOLD, "its max-hold was reached", now);
+    if (ledger_.now >= ends_at && hold->lease > 0) {
+      lose_hold(*hold, BELAY_REASON_LEASE_ENDED, "its lease ended");
+    } else if (ledger_.now >= ends_at) {
+      lose_hold(*hold, BELAY_REASON_MAX_HOLD, "its max-hold was reached");
     } else if (stops) {
-      stop_watching(*hold, ends_at, now);
+      stop_watching(*hold, ends_at);
     }
   }
-  if (now >= claim.held.deadline) {
+  if (ledger_.now >= claim.held.deadline) {
     lose(claim, BELAY_REASON_NOT_RENEWED,
          "its lease ended without a renewal" +
-             (claim.refusal.ok() ? "" : ": " + claim.refusal.message),
-         now);
+             (claim.refusal.ok() ? "" : ": " + claim.refusal.message));
     return;
   }
   if (claim.held.awaits_reply) {
     return;
   }
   // Whoever waits gets the claim, or the server does.
-  if (claim.holds.empty() && claim.may_hand_locally(now)) {
-    pass_on(claim, now);
+  if (claim.holds.empty() && claim.may_hand_locally(ledger_.now)) {
+    pass_on(claim);
   } else if (claim.holds.empty()) {
-    end(claim, true, {}, now);
+    end(claim, true, {});
   } else {
-    share_what_is_left(claim, now);
+    share_what_is_left(claim);
   }
 }
 
-void Course::warn_if_at_risk(Claim& claim, Micros now) {
+void Course::warn_if_at_risk(Claim& claim) {
   for (Hold* hold : claim.holds) {
-    if (now >= claim.risk_time(*hold)) {
+    if (ledger_.now >= claim.risk_time(*hold)) {
       hold->at_risk = true;
       std::string why = "hold " + std::to_string(hold->known_as()) + " of '" + claim.resource.name +
                         "' has not been renewed in time";
@@ -1097,7 +1089,7 @@ void Course::warn_if_at_risk(Claim& claim, Micros now) {
       }
       Status risk(BELAY_OK, why);
       risk.reason = BELAY_REASON_NOT_RENEWED;
-      outcomes_.tell_of(*hold, BELAY_EVENT_AT_RISK, std::move(risk), now);
+      outcomes_.tell_of(*hold, BELAY_EVENT_AT_RISK, std::move(risk));
     }
   }
 }
@@ -1117,9 +1109,9 @@ Status Course::acquire_timeout(const Pending& pending) const {
 }
 
 // The release itself goes on.
-Status Course::release_timeout(const Pending& pending, Micros now) const {
+Status Course::release_timeout(const Pending& pending) const {
   Status status = outcomes_.unavailable(*pending.claim->node, "the release was not answered",
-                                        std::min(now, pending.reach_by) - pending.since);
+                                        std::min(ledger_.now, pending.reach_by) - pending.since);
   status.in_doubt_until = doubt_of(pending).value_or(0);
   return status;
 }

@@ -34,95 +34,94 @@ class Course {
         bundles_(bundles) {}
 
   // Acquires. Placed, one is granted at once, refused, or waits.
-  Pending& add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now);
-  void place(Pending& pending, Micros now);
-  void line_up(Claim& claim, Pending& pending, Micros now);
-  void look_for_room(Claim& claim, Micros now);
+  Pending& add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait);
+  void place(Pending& pending);
+  void line_up(Claim& claim, Pending& pending);
+  void look_for_room(Claim& claim);
   [[nodiscard]] Status acquire_timeout(const Pending& pending) const;
 
   // Brings a claim in line with who wants it, forgets it if nobody does, and sets its timer
   // otherwise. Whatever has changed a claim ends with it.
-  void reconcile(Claim& claim, Micros now);
+  void reconcile(Claim& claim);
 
   // Holds. `release`, unless null, completes when the hold is parted from its claim.
-  void drop_hold(Hold& hold, Pending* release, Micros now);
-  void abandon(std::unique_ptr<Hold> hold, Micros now);
-  [[nodiscard]] Status release_timeout(const Pending& pending, Micros now) const;
+  void drop_hold(Hold& hold, Pending* release);
+  void abandon(std::unique_ptr<Hold> hold);
+  [[nodiscard]] Status release_timeout(const Pending& pending) const;
 
   // Until when the server may keep the name, if nobody waits for the answer to an acquire or a
   // release any longer; none if an acquire has its answer, and the server can be told.
   [[nodiscard]] std::optional<Micros> doubt_of(const Pending& pending) const;
 
   // Asking and leaving.
-  void ask(Claim& claim, Micros now);
-  AcquireArgs begin_ask(Claim& claim, Micros now);
-  void send_leave(Claim& claim, Leaving& leaving, Micros now);
+  void ask(Claim& claim);
+  AcquireArgs begin_ask(Claim& claim);
+  void send_leave(Claim& claim, Leaving& leaving);
   [[nodiscard]] LeaveArgs args_of(const Claim& claim, const Leaving& leaving) const;
   // Ends the current epoch. `release`, if any, waits for the server's answer.
-  void end(Claim& claim, bool leaves, const PendingRef& release, Micros now);
+  void end(Claim& claim, bool leaves, const PendingRef& release);
 
   // Replies.
-  void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent, Micros now);
+  void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent);
   void on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireAnswer& answer,
-                         Micros sent, Micros now);
-  void on_acquire_error(Claim& claim, std::string_view words, Micros now);
-  void on_verdict(const Verdict& verdict, Micros now);
+                         Micros sent);
+  void on_acquire_error(Claim& claim, std::string_view words);
+  void on_verdict(const Verdict& verdict);
   // `answer`: none where the reply is an error, or none of the script's; `words` are what it says.
   void on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
-               std::string_view words, Micros now);
+               std::string_view words);
 
   // Messages: about the epoch that stands, and about one that is over. False: it is none for us,
   // or one too many.
-  void on_message(Claim& claim, const Node& node, const Message& message, Micros now);
-  bool on_stray(const Primitive& primitive, const Message& message, Micros now);
+  void on_message(Claim& claim, const Node& node, const Message& message);
+  bool on_stray(const Primitive& primitive, const Message& message);
 
   // A new connection, a lost one, time.
-  void leave_again(Claim& claim, Micros now);
-  void on_cut(Claim& claim, Micros now);
-  void on_due(Claim& claim, Micros now);
+  void leave_again(Claim& claim);
+  void on_cut(Claim& claim);
+  void on_due(Claim& claim);
 
   // The client ends: from now on others look after what it hands on.
   void begin_closing() { closing_ = true; }
 
-  void close(Claim& claim, Micros now);
+  void close(Claim& claim);
 
  private:
-  void re_enter(Claim& claim, Pending& pending, const Hold& own, Micros now);
-  void start(Claim& claim, Micros now);
-  bool refuse_distant_waiters(Claim& claim, Micros lease, Micros now);
-  void refuse(Claim& claim, const Status& status, Micros now);
-  void on_busy(Claim& claim, Micros now);
+  void re_enter(Claim& claim, Pending& pending, const Hold& own);
+  void start(Claim& claim);
+  bool refuse_distant_waiters(Claim& claim, Micros lease);
+  void refuse(Claim& claim, const Status& status);
+  void on_busy(Claim& claim);
   void mark_reached(Claim& claim);
-  void on_queued(Claim& claim, const AcquireAnswer& answer, Micros now);
-  void on_grant(Claim& claim, const Grant& grant, Micros now);
-  void on_grant_of_held(Claim& claim, const Grant& grant, Micros now);
-  void on_still_ours(Claim& claim, Micros deadline, Micros lease, Micros now);
-  void end_question(Claim& claim, Micros now);
-  void deliver(Claim& claim, std::int64_t fence, Micros fixed_end, Micros now);
-  void make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end, Micros now);
-  void let_join(Claim& claim, Micros now);
-  void end_tries(Claim& claim, Micros now);
-  void end_tries_in_vain(Claim& claim, Micros now);
+  void on_queued(Claim& claim, const AcquireAnswer& answer);
+  void on_grant(Claim& claim, const Grant& grant);
+  void on_grant_of_held(Claim& claim, const Grant& grant);
+  void on_still_ours(Claim& claim, Micros deadline, Micros lease);
+  void end_question(Claim& claim);
+  void deliver(Claim& claim, std::int64_t fence, Micros fixed_end);
+  void make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end);
+  void let_join(Claim& claim);
+  void end_tries(Claim& claim);
+  void end_tries_in_vain(Claim& claim);
   void confirm_for_those_who_wait(Claim& claim);
-  void become_shared(Claim& claim, const std::string& group, Micros now);
-  void stay_alone(Claim& claim, Micros now);
-  void end_downgrades(Claim& claim, const Status& status, Micros now);
-  void pass_on(Claim& claim, Micros now);
-  void leave(Claim& claim, const Leaving& leaving, Micros now);
-  void on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer, Micros now);
-  void on_leave_error(Claim& claim, Leaving& leaving, std::string_view words, Micros now);
-  void on_settled(Claim& claim, std::int64_t epoch, Micros now);
-  Status status_of_release(const Claim& claim, const Leaving& leaving, LeaveCode code,
-                           Micros now) const;
-  void complete_release(Leaving& leaving, Status status, Micros now);
-  bool admit_stray(const Claim* claim, const Message& message, Micros now);
-  void share_what_is_left(Claim& claim, Micros now);
-  void check_holds(Claim& claim, Micros now);
-  void stop_watching(Hold& hold, Micros ends_at, Micros now);
-  void warn_if_at_risk(Claim& claim, Micros now);
-  void declare_lost(Hold& hold, std::int32_t reason, const std::string& why, Micros now);
-  void lose_hold(Hold& hold, std::int32_t reason, const std::string& why, Micros now);
-  void lose(Claim& claim, std::int32_t reason, const std::string& why, Micros now);
+  void become_shared(Claim& claim, const std::string& group);
+  void stay_alone(Claim& claim);
+  void end_downgrades(Claim& claim, const Status& status);
+  void pass_on(Claim& claim);
+  void leave(Claim& claim, const Leaving& leaving);
+  void on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer);
+  void on_leave_error(Claim& claim, Leaving& leaving, std::string_view words);
+  void on_settled(Claim& claim, std::int64_t epoch);
+  Status status_of_release(const Claim& claim, const Leaving& leaving, LeaveCode code) const;
+  void complete_release(Leaving& leaving, Status status);
+  bool admit_stray(const Claim* claim, const Message& message);
+  void share_what_is_left(Claim& claim);
+  void check_holds(Claim& claim);
+  void stop_watching(Hold& hold, Micros ends_at);
+  void warn_if_at_risk(Claim& claim);
+  void declare_lost(Hold& hold, std::int32_t reason, const std::string& why);
+  void lose_hold(Hold& hold, std::int32_t reason, const std::string& why);
+  void lose(Claim& claim, std::int32_t reason, const std::string& why);
 
   Timing& timing_;
   Ledger& ledger_;

@@ -33,8 +33,8 @@ Engine::Engine(const Config& config, const Dialect& dialect, Router& router, Eng
     : config_(config),
       dialect_(dialect),
       events_(events),
-      timing_(config, seed),
-      ledger_(config, router, last_hold),
+      timing_(config, now_, seed),
+      ledger_(config, router, now_, last_hold),
       outcomes_(config_, ledger_, events_),
       watchdog_(dialect_, timing_, ledger_, flights_, outcomes_),
       course_(timing_, ledger_, flights_, outcomes_, watchdog_, barrier_, bundles_),
@@ -65,53 +65,49 @@ Status Engine::admit(std::int64_t tag, PendingKind kind) const {
 }
 
 Status Engine::acquire(std::int64_t tag, const AcquireRequest& request, Micros wait, Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   if (Status status = admit(tag, PendingKind::kAcquire); !status.ok()) {
     return status;
   }
   if (request.names.size() > 1) {
-    bundles_.acquire(tag, request, wait, now);
+    bundles_.acquire(tag, request, wait);
   } else if (request.primitive->waits_only()) {
-    barrier_.acquire(tag, request, wait, now);
+    barrier_.acquire(tag, request, wait);
   } else {
-    course_.place(course_.add_acquire(tag, request, wait, now), now);
+    course_.place(course_.add_acquire(tag, request, wait));
   }
-  finish(now);
   return {};
 }
 
 Status Engine::release(std::int64_t tag, std::int64_t id, Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   if (Status status = admit(tag, PendingKind::kRelease); !status.ok()) {
     return status;
   }
   if (Bundle* bundle = ledger_.held_bundle(id); bundle != nullptr) {
-    bundles_.release(tag, *bundle, now);
-    finish(now);
+    bundles_.release(tag, *bundle);
     return {};
   }
   if (ledger_.known_hold(id) == nullptr) {
     return unknown_hold(id);
   }
   const std::unique_ptr<Hold> hold = ledger_.take_hold(id);
-  Pending& pending = ledger_.add_pending(tag, PendingKind::kRelease, now);
+  Pending& pending = ledger_.add_pending(tag, PendingKind::kRelease);
   pending.hold = id;
   if (hold->claim == nullptr) {
-    outcomes_.complete(pending, hold->loss, now);
-    finish(now);
+    outcomes_.complete(pending, hold->loss);
     return {};
   }
   pending.held_since = hold->since;
-  course_.drop_hold(*hold, &pending, now);
-  finish(now);
+  course_.drop_hold(*hold, &pending);
   return {};
 }
 
 Status Engine::release_nowait(std::int64_t id, Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   Status loss;
   if (Bundle* bundle = ledger_.held_bundle(id); bundle != nullptr) {
-    loss = bundles_.let_go(*bundle, now);
+    loss = bundles_.let_go(*bundle);
   } else if (ledger_.known_hold(id) == nullptr) {
     return unknown_hold(id);
   } else {
@@ -119,10 +115,9 @@ Status Engine::release_nowait(std::int64_t id, Micros now) {
     loss = hold->loss;
     if (hold->claim != nullptr) {
       outcomes_.count_release(hold->since, now);
-      course_.drop_hold(*hold, nullptr, now);
+      course_.drop_hold(*hold, nullptr);
     }
   }
-  finish(now);
   return loss;
 }
 
@@ -136,7 +131,7 @@ Status Engine::verify(std::int64_t tag, std::int64_t hold, Micros now) {
 
 Status Engine::ask_about(std::int64_t tag, std::int64_t id, PendingKind kind, Micros lease,
                          Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   if (Status status = admit(tag, kind); !status.ok()) {
     return status;
   }
@@ -149,16 +144,15 @@ Status Engine::ask_about(std::int64_t tag, std::int64_t id, PendingKind kind, Mi
     return not_fixed(id);
   }
   if (bundle != nullptr) {
-    bundles_.ask_about(tag, *bundle, kind, lease, now);
+    bundles_.ask_about(tag, *bundle, kind, lease);
   } else {
-    operations_.ask_about(tag, *hold, kind, lease, now);
+    operations_.ask_about(tag, *hold, kind, lease);
   }
-  finish(now);
   return {};
 }
 
 Status Engine::downgrade(std::int64_t tag, std::int64_t id, const std::string& group, Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   if (Status status = admit(tag, PendingKind::kDowngrade); !status.ok()) {
     return status;
   }
@@ -169,25 +163,23 @@ Status Engine::downgrade(std::int64_t tag, std::int64_t id, const std::string& g
   if (hold == nullptr) {
     return unknown_hold(id);
   }
-  if (Status status = operations_.downgrade(tag, *hold, group, now); !status.ok()) {
+  if (Status status = operations_.downgrade(tag, *hold, group); !status.ok()) {
     return status;
   }
-  finish(now);
   return {};
 }
 
 Status Engine::query(std::int64_t tag, std::unique_ptr<Query> query, Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   if (Status status = admit(tag, PendingKind::kQuery); !status.ok()) {
     return status;
   }
-  operations_.query(tag, std::move(query), now);
-  finish(now);
+  operations_.query(tag, std::move(query));
   return {};
 }
 
 Status Engine::cancel(std::int64_t tag, Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   const Pending* const pending = ledger_.pending(tag);
   if (pending == nullptr) {
     return {BELAY_UNKNOWN_TAG, "tag " + std::to_string(tag) + " belongs to no pending submission"};
@@ -201,41 +193,38 @@ Status Engine::cancel(std::int64_t tag, Micros now) {
   });
   for (std::size_t i = 0; i < parts.size() && !comes_too_late; ++i) {
     Pending& part = *ledger_.pending(parts[i]);
-    end(part, cancelled(part), now);
+    end(part, cancelled(part));
   }
-  finish(now);
   return {};
 }
 
 // The hold lives on without a name until its time is up, so that this client's next claim does not
 // take it for freed.
 Status Engine::abandon(std::int64_t id, Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   if (Bundle* bundle = ledger_.held_bundle(id); bundle != nullptr) {
-    bundles_.abandon(*bundle, now);
+    bundles_.abandon(*bundle);
   } else if (ledger_.known_hold(id) == nullptr) {
     return unknown_hold(id);
   } else {
-    course_.abandon(ledger_.take_hold(id), now);
+    course_.abandon(ledger_.take_hold(id));
   }
-  finish(now);
   return {};
 }
 
 Status Engine::shutdown(Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   if (closing_) {
     return {BELAY_CLOSED, "the client has been shut down"};
   }
   closing_ = true;
   course_.begin_closing();
   close_by_ = now + kCloseBound;
-  end_everything(now);
-  finish(now);
+  end_everything();
   return {};
 }
 
-void Engine::end_everything(Micros now) {
+void Engine::end_everything() {
   std::vector<std::int64_t> tags;
   for (const auto& [tag, pending] : ledger_.pendings) {
     if (pending->kind != PendingKind::kRelease) {
@@ -244,26 +233,24 @@ void Engine::end_everything(Micros now) {
   }
   std::sort(tags.begin(), tags.end());
   for (const std::int64_t tag : tags) {
-    outcomes_.complete(*ledger_.pendings.at(tag), Status(BELAY_CLOSED, "the client was shut down"),
-                       now);
+    outcomes_.complete(*ledger_.pendings.at(tag), Status(BELAY_CLOSED, "the client was shut down"));
   }
   std::vector<Claim*> claims;
   for (const auto& [name, claim] : ledger_.claims) {
     claims.push_back(claim.get());
   }
   for (Claim* claim : claims) {
-    course_.close(*claim, now);
+    course_.close(*claim);
   }
-  bundles_.take_steps(now);
+  bundles_.take_steps();
   ledger_.abandoned.clear();
 }
 
 Engine::HoldView Engine::look(std::int64_t id, Micros now) {
-  advance(now);
-  finish(now);
+  const Entry entry(*this, now);
   if (const Bundle* bundle = ledger_.held_bundle(id); bundle != nullptr) {
     const std::int32_t held = bundle->at_risk ? BELAY_HOLD_AT_RISK : BELAY_HOLD_HELD;
-    return {bundle->loss.ok() ? held : BELAY_HOLD_LOST, bundles_.remaining_of(*bundle, now),
+    return {bundle->loss.ok() ? held : BELAY_HOLD_LOST, bundles_.remaining_of(*bundle),
             bundle->fences().front(), bundle->fences()};
   }
   const Hold* const found = ledger_.known_hold(id);
@@ -281,8 +268,7 @@ Engine::HoldView Engine::look(std::int64_t id, Micros now) {
 }
 
 std::vector<std::int64_t> Engine::holds_of(std::int64_t owner, std::string_view name, Micros now) {
-  advance(now);
-  finish(now);
+  const Entry entry(*this, now);
   std::vector<std::int64_t> ids;
   const Claim* const claim = ledger_.find_claim(Kind::kLock, name);
   if (claim == nullptr) {
@@ -297,54 +283,59 @@ std::vector<std::int64_t> Engine::holds_of(std::int64_t owner, std::string_view 
   return ids;
 }
 
+// ---- Entries
+
+Engine::Entry::~Entry() {
+  engine_.finish(leaves_renewals_);
+  engine_.ledger_.free_retired();
+  engine_.now_ = kNever;
+}
+
 // ---- Time
 
 // Also takes up what earlier entries have left, a bounded part of it.
 void Engine::on_timer(Micros now) {
-  advance(now);
-  flush_checks(now);
-  flush_renewals(now);
-  finish(now);
+  const Entry entry(*this, now);
+  flush_checks();
+  flush_renewals();
 }
 
-// Everything that is due by now happens before anything else: a process that was stopped learns of
-// its losses first.
-void Engine::advance(Micros now) {
-  for (Timer* timer = ledger_.timers.first(); timer != nullptr && timer->at <= now;
+void Engine::advance() {
+  for (Timer* timer = ledger_.timers.first(); timer != nullptr && timer->at <= now_;
        timer = ledger_.timers.first()) {
     if (timer->claim != nullptr) {
       Claim& claim = *timer->claim;
-      course_.on_due(claim, now);
-      course_.reconcile(claim, now);
+      course_.on_due(claim);
+      course_.reconcile(claim);
     } else {
-      on_pending_due(*timer->pending, now);
+      on_pending_due(*timer->pending);
     }
   }
-  bundles_.take_steps(now);
+  bundles_.take_steps();
 }
 
-void Engine::flush_renewals(Micros now) {
-  for (Claim* claim : watchdog_.flush(now)) {
-    course_.reconcile(*claim, now);
+void Engine::flush_renewals() {
+  for (Claim* claim : watchdog_.flush()) {
+    course_.reconcile(*claim);
   }
 }
 
-void Engine::finish(Micros now) {
+void Engine::finish(bool leaves_renewals) {
   if (ledger_.checks_due.size() <= kMostChecks) {
-    flush_checks(now);
+    flush_checks();
   }
   do {
-    bundles_.take_steps(now);
-    bundles_.send_asks(now);
-    if (watchdog_.due() && !watchdog_.overfull()) {
-      flush_renewals(now);
+    bundles_.take_steps();
+    bundles_.send_asks();
+    if (watchdog_.due() && !watchdog_.overfull() && !leaves_renewals) {
+      flush_renewals();
     }
   } while (bundles_.due());
   if (!closing_ || closed_) {
     return;
   }
-  if (now >= close_by_) {
-    time_out_all(now);
+  if (now_ >= close_by_) {
+    time_out_all();
   } else if (!ledger_.claims.empty() || !ledger_.pendings.empty()) {
     return;
   }
@@ -356,7 +347,7 @@ void Engine::finish(Micros now) {
 }
 
 // Parts first, whose tags are the lowest: what leads them ends with them.
-void Engine::time_out_all(Micros now) {
+void Engine::time_out_all() {
   std::vector<std::int64_t> tags;
   for (const auto& [tag, pending] : ledger_.pendings) {
     tags.push_back(tag);
@@ -364,31 +355,31 @@ void Engine::time_out_all(Micros now) {
   std::sort(tags.begin(), tags.end());
   for (const std::int64_t tag : tags) {
     if (Pending* const pending = ledger_.pending(tag); pending != nullptr) {
-      time_out(*pending, now);
-      bundles_.take_steps(now);
+      time_out(*pending);
+      bundles_.take_steps();
     }
   }
 }
 
-void Engine::on_pending_due(Pending& pending, Micros now) {
+void Engine::on_pending_due(Pending& pending) {
   if (pending.is_lead()) {
-    bundles_.on_lead_due(pending, now);
+    bundles_.on_lead_due(pending);
     return;
   }
-  if (pending.is_operation() && now < pending.reach_by) {
-    operations_.send(pending, now);
+  if (pending.is_operation() && now_ < pending.reach_by) {
+    operations_.send(pending);
     ledger_.timers.set(pending.timer, pending.reach_by);
     return;
   }
-  time_out(pending, now);
+  time_out(pending);
 }
 
-void Engine::time_out(Pending& pending, Micros now) {
+void Engine::time_out(Pending& pending) {
   Status status;
   if (pending.kind == PendingKind::kAcquire && pending.claim != nullptr) {
     status = course_.acquire_timeout(pending);
   } else if (pending.kind == PendingKind::kRelease) {
-    status = course_.release_timeout(pending, now);
+    status = course_.release_timeout(pending);
   } else {
     const char* const what =
         pending.answered_in_part ? "the end of the answer did not come" : "no answer";
@@ -396,15 +387,15 @@ void Engine::time_out(Pending& pending, Micros now) {
                                                           pending.reach_by - pending.since)
                                   : pending.trouble;
   }
-  end(pending, std::move(status), now);
+  end(pending, std::move(status));
 }
 
-void Engine::end(Pending& pending, Status status, Micros now) {
+void Engine::end(Pending& pending, Status status) {
   Claim* const claim = pending.claim;
-  outcomes_.complete(pending, std::move(status), now);
+  outcomes_.complete(pending, std::move(status));
   if (claim != nullptr) {
-    course_.look_for_room(*claim, now);
-    course_.reconcile(*claim, now);
+    course_.look_for_room(*claim);
+    course_.reconcile(*claim);
   }
 }
 
@@ -431,22 +422,22 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
     return;
   }
   ledger_.metrics.round_trip.add(now - sent);
-  advance(now);
+  const Entry entry(*this, now);
   switch (flight->kind) {
     case FlightKind::kAcquire:
     case FlightKind::kLeave:
-      on_claim_reply(*flight, reply, sent, now);
+      on_claim_reply(*flight, reply, sent);
       break;
     case FlightKind::kBundle:
-      bundles_.on_acquired(*flight, reply, sent, now);
+      bundles_.on_acquired(*flight, reply, sent);
       break;
     case FlightKind::kBundleLeft:
-      bundles_.on_left_together(*flight, reply, sent, now);
+      bundles_.on_left_together(*flight, reply, sent);
       break;
     case FlightKind::kRenew:
-      for (const Verdict& verdict : watchdog_.on_reply(*flight, reply, sent, now)) {
-        course_.on_verdict(verdict, now);
-        course_.reconcile(*verdict.claim, now);
+      for (const Verdict& verdict : watchdog_.on_reply(*flight, reply, sent)) {
+        course_.on_verdict(verdict);
+        course_.reconcile(*verdict.claim);
       }
       break;
     case FlightKind::kWatch:
@@ -455,30 +446,29 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
     case FlightKind::kQuery:
       if (Pending* const pending = ledger_.pending(flight->pending);
           pending != nullptr && pending->command == id) {
-        operations_.on_reply(*pending, node, reply, sent, now);
+        operations_.on_reply(*pending, node, reply, sent);
       }
       break;
   }
   if (flight->in_vain && !flights_.is_behind(node)) {
     ask_for_held_back(node);
   }
-  finish(now);
 }
 
 // To an acquire or a leave of one name.
-void Engine::on_claim_reply(const Flight& flight, Reply reply, Micros sent, Micros now) {
+void Engine::on_claim_reply(const Flight& flight, Reply reply, Micros sent) {
   Claim& claim = *flight.ref.claim;
   --claim.in_flight;
   if (flight.kind == FlightKind::kAcquire) {
-    course_.on_acquire_reply(claim, flight, reply, sent, now);
+    course_.on_acquire_reply(claim, flight, reply, sent);
   } else {
     const std::optional<LeaveAnswer> answer = claim.primitive->read_leave(reply);
     if (answer && answer->server_time.any()) {
-      flight.node->saw_time(answer->server_time, sent, now);
+      flight.node->saw_time(answer->server_time, sent, now_);
     }
-    course_.on_left(claim, flight.ref.epoch, answer, error_words(reply), now);
+    course_.on_left(claim, flight.ref.epoch, answer, error_words(reply));
   }
-  course_.reconcile(claim, now);
+  course_.reconcile(claim);
 }
 
 void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
@@ -488,30 +478,30 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
     node.dropped_messages(1, now);
     return;
   }
-  Claim* claim = ledger_.standing_claim(*message);
-  // Before what has become due: a turn that ends by now hands nothing on that was broken.
-  if (claim != nullptr && claim->node == &node && message->kind == MessageKind::kBroken) {
-    claim->held.in_question = true;
-  }
-  advance(now);
+  const Entry entry(*this, now, [&] {
+    Claim* const broken =
+        message->kind == MessageKind::kBroken ? ledger_.standing_claim(*message) : nullptr;
+    if (broken != nullptr && broken->node == &node) {
+      broken->held.in_question = true;
+    }
+  });
   if (message->kind == MessageKind::kGrant || message->kind == MessageKind::kPassed) {
     node.saw_time(message->server_time, 0, now);
   }
-  claim = ledger_.standing_claim(*message);
+  Claim* const claim = ledger_.standing_claim(*message);
   // Somebody may send on what the name's own server said: another's clock would measure it.
   if (claim != nullptr && claim->node == &node) {
-    course_.on_message(*claim, node, *message, now);
-    course_.reconcile(*claim, now);
-  } else if (claim != nullptr || !course_.on_stray(dialect_.of(message->of), *message, now)) {
+    course_.on_message(*claim, node, *message);
+    course_.reconcile(*claim);
+  } else if (claim != nullptr || !course_.on_stray(dialect_.of(message->of), *message)) {
     node.dropped_messages(1, now);
   }
-  finish(now);
 }
 
 // Rule 13: leaves go before acquires and renewals.
 void Engine::on_node_up(Node& node, Micros now) {
   ++ledger_.metrics.connections;
-  advance(now);
+  const Entry entry(*this, now);
   for (const auto& [name, claim] : ledger_.claims) {
     if (claim->node == &node && node.is_another()) {
       claim->on_another_server();
@@ -522,9 +512,8 @@ void Engine::on_node_up(Node& node, Micros now) {
     }
   }
   want_checks(node);
-  operations_.send_all(node, now);
-  on_clock(node, now);
-  finish(now);
+  operations_.send_all(node);
+  on_clock(node);
 }
 
 // The server is to be asked about every claim anew, of a bounded number in each entry: in the order
@@ -549,32 +538,32 @@ void Engine::want_checks(const Node& node) {
   ledger_.checks_due.insert(ledger_.checks_due.end(), others, wanted.end());
 }
 
-void Engine::flush_checks(Micros now) {
+void Engine::flush_checks() {
   for (std::size_t left = std::min(kMostChecks, ledger_.checks_due.size()); left > 0; --left) {
     Claim& claim = *ledger_.checks_due.front();
     ledger_.checks_due.pop_front();
     claim.check_due = false;
     if (claim.node->up()) {
-      course_.leave_again(claim, now);
+      course_.leave_again(claim);
     }
     if (claim.state == ClaimState::kAsking) {
-      course_.ask(claim, now);
+      course_.ask(claim);
     } else if (claim.state == ClaimState::kHeld) {
       watchdog_.want(claim);
     }
-    course_.reconcile(claim, now);
+    course_.reconcile(claim);
   }
 }
 
 // Nothing is in flight any more, and nothing is asked until there is a new connection.
 void Engine::on_node_down(Node& node, Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   std::vector<Claim*> claims;
   for (const auto& [id, flight] : flights_.take_all_of(node)) {
     give_up_on(id, flight, &claims);
   }
   for (Claim* claim : claims) {
-    course_.on_cut(*claim, now);
+    course_.on_cut(*claim);
   }
   // From now on the connection is what is wrong.
   for (const auto& [name, claim] : ledger_.claims) {
@@ -585,8 +574,7 @@ void Engine::on_node_down(Node& node, Micros now) {
   for (const auto& [tag, pending] : ledger_.pendings) {
     pending->trouble = &ledger_.node_for(*pending) == &node ? Status() : pending->trouble;
   }
-  on_clock(node, now);
-  finish(now);
+  on_clock(node);
 }
 
 // No reply will come. Adds the claims that nothing else refers to.
@@ -617,7 +605,7 @@ void Engine::give_up_on(std::uint64_t id, const Flight& flight, std::vector<Clai
 
 // Whoever waits is told at once.
 void Engine::on_node_refused(Node& node, Micros now) {
-  advance(now);
+  const Entry entry(*this, now);
   std::vector<std::int64_t> tags;
   for (const auto& [tag, pending] : ledger_.pendings) {
     if (&ledger_.node_for(*pending) == &node && (pending->waits || pending->is_operation())) {
@@ -628,36 +616,34 @@ void Engine::on_node_refused(Node& node, Micros now) {
   for (const std::int64_t tag : tags) {
     Pending& pending = *ledger_.pendings.at(tag);
     Claim* claim = pending.claim;
-    outcomes_.complete(pending, node.trouble(), now);
+    outcomes_.complete(pending, node.trouble());
     if (claim != nullptr) {
-      course_.reconcile(*claim, now);
+      course_.reconcile(*claim);
     }
   }
-  finish(now);
 }
 
-// Before what has become due: a turn that ends by now hands nothing on that may be gone.
 void Engine::on_node_flushed(Node& node, Micros now) {
-  want_checks(node);
-  advance(now);
-  finish(now);
+  const Entry entry(*this, now, [&] { want_checks(node); });
 }
 
 // It may have been deleted. A renewal that is out was executed after the change, and will tell.
-// Else one goes out at the next entry, together with those of what else has changed. First of all,
-// as above.
+// Else one goes out at the next entry, together with those of what else has changed.
 void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
-  const std::optional<std::string> name = dialect_.name_of_key(key);
-  Claim* const claim = ledger_.find_claim(Kind::kLock, name.value_or(""));
-  if (claim != nullptr && claim->node == &node && claim->state == ClaimState::kHeld) {
-    watchdog_.question(*claim, now);
-  }
-  advance(now);
+  Entry entry(*this, now, [&] {
+    const std::optional<std::string> name = dialect_.name_of_key(key);
+    Claim* const claim = ledger_.find_claim(Kind::kLock, name.value_or(""));
+    if (claim != nullptr && claim->node == &node && claim->state == ClaimState::kHeld) {
+      watchdog_.question(*claim);
+      course_.reconcile(*claim);
+    }
+  });
+  entry.leave_renewals();
 }
 
 // What waits for another node's clock goes on waiting.
-void Engine::on_clock(const Node& node, Micros now) {
-  operations_.on_clock(node, now);
+void Engine::on_clock(const Node& node) {
+  operations_.on_clock(node);
   ask_for_held_back(node);
 }
 
@@ -672,9 +658,8 @@ void Engine::ask_for_held_back(const Node& node) {
 }
 
 void Engine::on_node_clock(Node& node, Micros now) {
-  advance(now);
-  on_clock(node, now);
-  finish(now);
+  const Entry entry(*this, now);
+  on_clock(node);
 }
 
 }  // namespace belay

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -110,26 +111,56 @@ class Engine final : public NodeEvents {
   // waits long for the monitor of a client that has very many.
   static constexpr std::size_t kMostChecks = 256;
 
+  // An entry to the engine: all of it happens at one moment. What has become due by then comes
+  // first, as a process that was stopped learns of its losses before anything else. What is to be
+  // sent goes out at the end, and what has ended is freed.
+  class Entry {
+   public:
+    Entry(Engine& engine, Micros now) : Entry(engine, now, [] {}) {}
+
+    // `first` comes even before what has become due: it puts names in question, so that no turn
+    // that has ended hands them on.
+    template <class First>
+    Entry(Engine& engine, Micros now, const First& first) : engine_(engine) {
+      assert(engine_.now_ == kNever);
+      engine_.now_ = now;
+      first();
+      engine_.advance();
+    }
+
+    ~Entry();
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+    // The next entry sends the renewals, together with others that it may bring.
+    void leave_renewals() { leaves_renewals_ = true; }
+
+   private:
+    Engine& engine_;
+    bool leaves_renewals_ = false;
+  };
+
+  void advance();
+  void finish(bool leaves_renewals);
   Status ask_about(std::int64_t tag, std::int64_t id, PendingKind kind, Micros lease, Micros now);
-  void advance(Micros now);
-  void flush_checks(Micros now);
-  void flush_renewals(Micros now);
-  void finish(Micros now);
-  void time_out_all(Micros now);
-  void on_pending_due(Pending& pending, Micros now);
-  void time_out(Pending& pending, Micros now);
+  void flush_checks();
+  void flush_renewals();
+  void time_out_all();
+  void on_pending_due(Pending& pending);
+  void time_out(Pending& pending);
   [[nodiscard]] Status cancelled(const Pending& pending) const;
-  void end(Pending& pending, Status status, Micros now);
+  void end(Pending& pending, Status status);
   void want_checks(const Node& node);
-  void on_claim_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
-  void on_clock(const Node& node, Micros now);
+  void on_claim_reply(const Flight& flight, Reply reply, Micros sent);
+  void on_clock(const Node& node);
   void ask_for_held_back(const Node& node);
   void give_up_on(std::uint64_t id, const Flight& flight, std::vector<Claim*>* claims);
-  void end_everything(Micros now);
+  void end_everything();
 
   const Config& config_;
   const Dialect& dialect_;
   EngineEvents& events_;
+  Micros now_ = kNever;  // of the entry that runs
   Timing timing_;
   Ledger ledger_;
   Flights flights_;

@@ -18,6 +18,13 @@ auto* entry(const Table& table, const Key& key) {
   return found == table.end() ? nullptr : found->second.get();
 }
 
+template <class Table, class Key, class Entries>
+void move_out(Table& table, const Key& key, Entries* entries) {
+  const auto found = table.find(key);
+  entries->push_back(std::move(found->second));
+  table.erase(found);
+}
+
 }  // namespace
 
 Claim* Ledger::find_claim(Kind kind, std::string_view name) const {
@@ -68,7 +75,7 @@ Claim* Ledger::claim_of_past(const Message& message) const {
   return claim != nullptr ? claim : find_claim(message.of, message.name);
 }
 
-Pending& Ledger::add_pending(std::int64_t tag, PendingKind kind, Micros now) {
+Pending& Ledger::add_pending(std::int64_t tag, PendingKind kind) {
   auto owned = std::make_unique<Pending>();
   Pending& pending = *owned;
   pending.tag = tag;
@@ -81,21 +88,6 @@ Pending& Ledger::add_pending(std::int64_t tag, PendingKind kind, Micros now) {
   pendings.emplace(tag, std::move(owned));
   submissions += is_submission(tag) ? 1 : 0;
   return pending;
-}
-
-std::unique_ptr<Pending> Ledger::take_pending(Pending& pending) {
-  if (pending.waits) {
-    pending.claim->waiting.erase(pending.place);
-  }
-  if (Hold* const held = hold(pending.hold); held != nullptr) {
-    std::erase(held->asked, pending.tag);
-  }
-  timers.set(pending.timer, kNever);
-  const auto found = pendings.find(pending.tag);
-  std::unique_ptr<Pending> taken = std::move(found->second);
-  pendings.erase(found);
-  submissions -= is_submission(taken->tag) ? 1 : 0;
-  return taken;
 }
 
 Node& Ledger::node_for(const Pending& pending) const {
@@ -165,6 +157,49 @@ void Ledger::want_step(Bundle& bundle) {
   if (!std::exchange(bundle.due, true)) {
     bundles_due.push_back(bundle.id);
   }
+}
+
+void Ledger::retire(Claim& claim) {
+  epochs.erase(claim.epoch);
+  timers.set(claim.timer, kNever);
+  move_out(claims, claim.key, &retired_claims_);
+}
+
+void Ledger::retire(Pending& pending) {
+  if (pending.waits) {
+    pending.claim->waiting.erase(pending.place);
+    pending.waits = false;
+  }
+  if (Hold* const held = hold(pending.hold); held != nullptr) {
+    std::erase(held->asked, pending.tag);
+  }
+  timers.set(pending.timer, kNever);
+  submissions -= is_submission(pending.tag) ? 1 : 0;
+  parts_pending -= pending.lead.any() ? 1 : 0;
+  move_out(pendings, pending.tag, &retired_pendings_);
+}
+
+void Ledger::retire(Bundle& bundle) {
+  move_out(bundles, bundle.id, &retired_bundles_);
+}
+
+void Ledger::retire_abandoned(Hold& hold) {
+  move_out(abandoned, hold.id, &retired_holds_);
+}
+
+void Ledger::free_retired() {
+  retired_claims_.clear();
+  retired_pendings_.clear();
+  retired_bundles_.clear();
+  retired_holds_.clear();
+}
+
+bool Ledger::stands(const Claim& claim) const {
+  return entry(claims, claim.key) == &claim;
+}
+
+bool Ledger::stands(const Pending& pending) const {
+  return entry(pendings, pending.tag) == &pending;
 }
 
 std::int64_t Ledger::highest_fence_of(std::uint16_t slot) const {

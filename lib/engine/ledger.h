@@ -28,8 +28,9 @@
 namespace belay {
 
 struct Ledger {
-  Ledger(const Config& options, Router& servers, std::atomic<std::int64_t>& latest_hold)
-      : config(options), router(servers), last_hold(latest_hold) {}
+  Ledger(const Config& options, Router& servers, const Micros& entry_time,
+         std::atomic<std::int64_t>& latest_hold)
+      : config(options), router(servers), now(entry_time), last_hold(latest_hold) {}
 
   // ---- Claims
 
@@ -51,9 +52,7 @@ struct Ledger {
   // A blocking call has a tag beyond those of submissions, a part of one below.
   [[nodiscard]] static bool is_submission(std::int64_t tag) { return tag >= 1 && tag <= kMaxId; }
 
-  Pending& add_pending(std::int64_t tag, PendingKind kind, Micros now);
-  // Takes it out of its claim's line, from its hold and from the tables.
-  std::unique_ptr<Pending> take_pending(Pending& pending);
+  Pending& add_pending(std::int64_t tag, PendingKind kind);
   [[nodiscard]] Pending* pending(std::int64_t tag) const;
   // None if that one has ended, also where its tag is in use again.
   [[nodiscard]] Pending* pending(const PendingRef& ref) const;
@@ -76,6 +75,19 @@ struct Ledger {
   // Its next step is taken when the engine's entry ends.
   void want_step(Bundle& bundle);
 
+  // ---- What has ended
+
+  // Takes it from the tables, a submission from its claim's line and from its hold, too. It is
+  // freed when the engine's entry ends: no function frees what its caller still has in its hands.
+  void retire(Claim& claim);
+  void retire(Pending& pending);
+  void retire(Bundle& bundle);
+  void retire_abandoned(Hold& hold);
+  void free_retired();
+  // Whether it has not been retired. By its address: it may be another of that name or tag.
+  [[nodiscard]] bool stands(const Claim& claim) const;
+  [[nodiscard]] bool stands(const Pending& pending) const;
+
   // ---- Fences: each slot counts its own
 
   [[nodiscard]] std::int64_t highest_fence_of(std::uint16_t slot) const;
@@ -84,6 +96,8 @@ struct Ledger {
 
   const Config& config;
   Router& router;
+  // The time of the entry to the engine that runs: all that happens in it happens then.
+  const Micros& now;
   TimerHeap timers;
   std::unordered_map<std::string, std::unique_ptr<Claim>> claims;
   // Not of idle ones, but where each acquire is a claim of its own: no name leads to those.
@@ -109,6 +123,11 @@ struct Ledger {
  private:
   [[nodiscard]] Claim* claim_of_epoch(const Message& message) const;
   Claim& add_claim(const Primitive& primitive, std::string_view name, std::string key);
+
+  std::vector<std::unique_ptr<Claim>> retired_claims_;
+  std::vector<std::unique_ptr<Pending>> retired_pendings_;
+  std::vector<std::unique_ptr<Bundle>> retired_bundles_;
+  std::vector<std::unique_ptr<Hold>> retired_holds_;
 };
 
 }  // namespace belay

@@ -15,21 +15,20 @@ constexpr Micros kRetryPause = 50 * kMillisecond;
 
 }  // namespace
 
-void Operations::ask_about(std::int64_t tag, Hold& hold, PendingKind kind, Micros lease,
-                           Micros now) {
-  Pending& pending = ledger_.add_pending(tag, kind, now);
+void Operations::ask_about(std::int64_t tag, Hold& hold, PendingKind kind, Micros lease) {
+  Pending& pending = ledger_.add_pending(tag, kind);
   pending.hold = hold.id;
   pending.lease = lease;
   if (hold.claim == nullptr) {
-    outcomes_.complete(pending, hold.loss, now);
+    outcomes_.complete(pending, hold.loss);
   } else {
     hold.asked.push_back(tag);
-    send(pending, now);
+    send(pending);
   }
 }
 
 // Rides on a renewal, so that it is asked for until it is answered.
-Status Operations::downgrade(std::int64_t tag, Hold& hold, const std::string& group, Micros now) {
+Status Operations::downgrade(std::int64_t tag, Hold& hold, const std::string& group) {
   Claim* const claim = hold.claim;
   const bool shared_otherwise = !hold.group.empty() && hold.group != group;
   if (claim != nullptr && (claim->shared() || shared_otherwise || claim->holds.size() > 1 ||
@@ -37,10 +36,10 @@ Status Operations::downgrade(std::int64_t tag, Hold& hold, const std::string& gr
     return {BELAY_INVALID_ARGUMENT,
             "hold " + std::to_string(hold.id) + " is not the only exclusive one of its owner"};
   }
-  Pending& pending = ledger_.add_pending(tag, PendingKind::kDowngrade, now);
+  Pending& pending = ledger_.add_pending(tag, PendingKind::kDowngrade);
   pending.hold = hold.id;
   if (claim == nullptr) {
-    outcomes_.complete(pending, hold.loss, now);
+    outcomes_.complete(pending, hold.loss);
   } else {
     hold.asked.push_back(tag);
     pending.unanswered = 1;
@@ -49,7 +48,7 @@ Status Operations::downgrade(std::int64_t tag, Hold& hold, const std::string& gr
     claim->held.share_with = group;
     claim->held.stays_alone = false;
     watchdog_.want(*claim);
-    course_.reconcile(*claim, now);
+    course_.reconcile(*claim);
   }
   return {};
 }
@@ -66,28 +65,28 @@ bool Operations::take_back(Pending& pending) {
   return !pending.may_have_effect();
 }
 
-void Operations::query(std::int64_t tag, std::unique_ptr<Query> query, Micros now) {
-  Pending& pending = ledger_.add_pending(tag, PendingKind::kQuery, now);
+void Operations::query(std::int64_t tag, std::unique_ptr<Query> query) {
+  Pending& pending = ledger_.add_pending(tag, PendingKind::kQuery);
   pending.query = std::move(query);
   pending.event = outcomes_.outcome(pending, Status());
   const Node& node = ledger_.node_for(pending);
   if (node.refused()) {
-    outcomes_.complete(pending, node.trouble(), now);
+    outcomes_.complete(pending, node.trouble());
   } else {
-    send(pending, now);
+    send(pending);
   }
 }
 
-Command Operations::command_of(const Pending& pending, ServerTime not_after, Micros now) const {
+Command Operations::command_of(const Pending& pending, ServerTime not_after) const {
   if (pending.query != nullptr) {
     return pending.query->command(ledger_.highest_fence_of(pending.query->slot()), not_after);
   }
   Claim& claim = *ledger_.holds.at(pending.hold)->claim;
-  return dialect_.renew_all({{&claim.resource, Watchdog::args_to_send(claim, pending.lease, now)}},
+  return dialect_.renew_all({{&claim.resource, watchdog_.args_to_send(claim, pending.lease)}},
                             ledger_.highest_fence_of(claim.resource.slot), not_after);
 }
 
-void Operations::send(Pending& pending, Micros now) {
+void Operations::send(Pending& pending) {
   Node& node = ledger_.node_for(pending);
   if (!node.up() || pending.command != 0) {
     return;
@@ -98,26 +97,26 @@ void Operations::send(Pending& pending, Micros now) {
     return;  // until the request timeout, which tells of the doubt
   }
   // Rule 3. Also what changes nothing waits: it may ask for what an earlier query changes.
-  if (pending.query != nullptr && !node.clock().known(now)) {
-    node.refresh_clock(now);
+  if (pending.query != nullptr && !node.clock().known(ledger_.now)) {
+    node.refresh_clock(ledger_.now);
     queries_for_clock_.push_back(pending.ref());
     return;
   }
   const Micros until =
-      pending.reach_by == kNever ? now + timing_.request_timeout() : pending.reach_by;
-  const ServerTime not_after = Timing::not_after(node, until, now);
+      pending.reach_by == kNever ? ledger_.now + timing_.request_timeout() : pending.reach_by;
+  const ServerTime not_after = timing_.not_after(node, until);
   Flight flight;
   flight.pending = pending.ref();
   ++pending.unanswered;
   pending.may_arrive_until = std::max(pending.may_arrive_until, node.clock().passed_by(not_after));
   pending.command =
-      flights_.send(node, command_of(pending, not_after, now), std::move(flight), now);
+      flights_.send(node, command_of(pending, not_after), std::move(flight), ledger_.now);
   if (pending.query == nullptr) {
     Claim& claim = *ledger_.holds.at(pending.hold)->claim;
     pending.shares = !claim.held.share_with.empty();
     claim.held.lapses_at =
         std::max(claim.held.lapses_at, Timing::lapses_by(node, not_after, pending.lease));
-    watchdog_.watch({ledger_.holds.at(pending.hold)->claim}, now);  // its write ended that
+    watchdog_.watch({ledger_.holds.at(pending.hold)->claim});  // its write ended that
   }
 }
 
@@ -127,26 +126,26 @@ bool Operations::may_come_late(const Pending& pending) const {
 }
 
 // On a new connection.
-void Operations::send_all(Node& node, Micros now) {
+void Operations::send_all(Node& node) {
   std::vector<Pending*> queries;
   for (const auto& [tag, pending] : ledger_.pendings) {
     if (pending->is_operation() && &ledger_.node_for(*pending) == &node) {
       queries.push_back(pending.get());
     }
   }
-  send_in_order(std::move(queries), now);
+  send_in_order(std::move(queries));
 }
 
 // Of their submission: what changes something may build on what came before.
-void Operations::send_in_order(std::vector<Pending*> queries, Micros now) {
+void Operations::send_in_order(std::vector<Pending*> queries) {
   std::sort(queries.begin(), queries.end(),
             [](const Pending* left, const Pending* right) { return left->order < right->order; });
   for (Pending* query : queries) {
-    send(*query, now);
+    send(*query);
   }
 }
 
-void Operations::on_clock(const Node& node, Micros now) {
+void Operations::on_clock(const Node& node) {
   std::vector<Pending*> queries;
   std::erase_if(queries_for_clock_, [this, &node, &queries](const PendingRef& query) {
     Pending* const pending = ledger_.pending(query);
@@ -156,10 +155,10 @@ void Operations::on_clock(const Node& node, Micros now) {
     }
     return ends;
   });
-  send_in_order(std::move(queries), now);
+  send_in_order(std::move(queries));
 }
 
-void Operations::on_reply(Pending& pending, Node& node, Reply reply, Micros sent, Micros now) {
+void Operations::on_reply(Pending& pending, Node& node, Reply reply, Micros sent) {
   pending.command = 0;
   --pending.unanswered;
   const std::optional<ServerTime> late =
@@ -168,43 +167,42 @@ void Operations::on_reply(Pending& pending, Node& node, Reply reply, Micros sent
     --ledger_.holds.at(pending.hold)->claim->held.shares_sent;
   }
   if (reply.is_error()) {
-    on_error(pending, reply.text(), now);
+    on_error(pending, reply.text());
   } else if (late) {
-    node.saw_time(*late, sent, now);
-    send(pending, now);
+    node.saw_time(*late, sent, ledger_.now);
+    send(pending);
   } else if (pending.query == nullptr) {
-    on_hold_answer(pending, node, reply, sent, now);
+    on_hold_answer(pending, node, reply, sent);
   } else {
-    on_answer(pending, reply, now);
+    on_answer(pending, reply);
   }
 }
 
-void Operations::on_error(Pending& pending, std::string_view words, Micros now) {
+void Operations::on_error(Pending& pending, std::string_view words) {
   const ServerError error = classify_error(words);
   const Node& node = ledger_.node_for(pending);
   pending.trouble = {error.status, node.display() + ": " + node.explained(words)};
   if (error.remedy == Remedy::kGiveUp) {
-    outcomes_.complete(pending, pending.trouble, now);
+    outcomes_.complete(pending, pending.trouble);
   } else if (error.remedy == Remedy::kAskAgain) {
-    send(pending, now);
+    send(pending);
   } else {
-    ledger_.timers.set(pending.timer, std::min(pending.reach_by, now + kRetryPause));
+    ledger_.timers.set(pending.timer, std::min(pending.reach_by, ledger_.now + kRetryPause));
   }
 }
 
-void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micros sent,
-                                Micros now) {
+void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micros sent) {
   Hold& hold = *ledger_.holds.at(pending.hold);
   Claim& claim = *hold.claim;
   const std::optional<RenewAnswers> answers = dialect_.read_renew(reply);
   if (!answers || answers->claims.size() != 1) {
-    on_error(pending, error_words(reply), now);
+    on_error(pending, error_words(reply));
     return;
   }
-  node.saw_time(answers->server_time, sent, now);
+  node.saw_time(answers->server_time, sent, ledger_.now);
   if (answers->claims.front().code == RenewCode::kContended) {
     claim.held.renew_in_full = true;
-    send(pending, now);
+    send(pending);
     return;
   }
   const Micros lease = pending.lease;
@@ -215,36 +213,37 @@ void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micro
     Event event = outcomes_.outcome(pending, Status());
     event.fence = hold.fence;
     const Micros deadline = std::max(claim.held.deadline, sent + lease - lease_margin(lease));
-    event.remaining = std::min({deadline, hold.ends_at, hold.max_end}) - now;
-    outcomes_.complete(pending, std::move(event), now);
+    event.remaining = std::min({deadline, hold.ends_at, hold.max_end}) - ledger_.now;
+    outcomes_.complete(pending, std::move(event));
   }
   const Renewed renewed{{&claim, claim.epoch, lease}, {}, true, {}};
-  course_.on_verdict(watchdog_.judge(renewed, answers->claims.front(), sent, now), now);
-  course_.reconcile(claim, now);
+  course_.on_verdict(watchdog_.judge(renewed, answers->claims.front(), sent));
+  course_.reconcile(claim);
 }
 
-void Operations::on_answer(Pending& pending, Reply reply, Micros now) {
+void Operations::on_answer(Pending& pending, Reply reply) {
   const Query::Progress progress = pending.query->read(reply, &pending.event);
   if (!pending.event.status.ok() && pending.may_have_effect()) {
     // What is refused now may have been possible before, or may be possible yet.
-    pending.event.status.in_doubt_until = std::max(pending.may_arrive_until, now + kMillisecond);
+    pending.event.status.in_doubt_until =
+        std::max(pending.may_arrive_until, ledger_.now + kMillisecond);
   }
   switch (progress) {
     case Query::Progress::kDone:
-      outcomes_.complete(pending, std::move(pending.event), now);
+      outcomes_.complete(pending, std::move(pending.event));
       break;
     case Query::Progress::kNext:
       pending.answered_in_part = true;
-      send(pending, now);
+      send(pending);
       break;
     case Query::Progress::kAgain:
-      send(pending, now);
+      send(pending);
       break;
     case Query::Progress::kWait:
-      barrier_.wait(pending, now);
+      barrier_.wait(pending);
       break;
     case Query::Progress::kUnsound:
-      on_error(pending, error_words(reply), now);
+      on_error(pending, error_words(reply));
       break;
   }
 }

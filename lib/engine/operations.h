@@ -36,29 +36,29 @@ class Operations {
         barrier_(barrier) {}
 
   // Submissions, admitted already. An extension or verification of a hold:
-  void ask_about(std::int64_t tag, Hold& hold, PendingKind kind, Micros lease, Micros now);
+  void ask_about(std::int64_t tag, Hold& hold, PendingKind kind, Micros lease);
   // Refused unless the hold is the only one of its claim, and exclusive.
-  Status downgrade(std::int64_t tag, Hold& hold, const std::string& group, Micros now);
-  void query(std::int64_t tag, std::unique_ptr<Query> query, Micros now);
+  Status downgrade(std::int64_t tag, Hold& hold, const std::string& group);
+  void query(std::int64_t tag, std::unique_ptr<Query> query);
   // Whether nothing was sent for it that may change something; then nothing will be.
   bool take_back(Pending& pending);
 
   // Sends it, unless it is out, or has to wait.
-  void send(Pending& pending, Micros now);
-  void on_reply(Pending& pending, Node& node, Reply reply, Micros sent, Micros now);
+  void send(Pending& pending);
+  void on_reply(Pending& pending, Node& node, Reply reply, Micros sent);
 
   // On a new connection.
-  void send_all(Node& node, Micros now);
+  void send_all(Node& node);
   // A sample of the node's clock has come, or none will.
-  void on_clock(const Node& node, Micros now);
+  void on_clock(const Node& node);
 
  private:
-  [[nodiscard]] Command command_of(const Pending& pending, ServerTime not_after, Micros now) const;
-  void send_in_order(std::vector<Pending*> queries, Micros now);
+  [[nodiscard]] Command command_of(const Pending& pending, ServerTime not_after) const;
+  void send_in_order(std::vector<Pending*> queries);
   [[nodiscard]] bool may_come_late(const Pending& pending) const;
-  void on_error(Pending& pending, std::string_view words, Micros now);
-  void on_hold_answer(Pending& pending, Node& node, Reply reply, Micros sent, Micros now);
-  void on_answer(Pending& pending, Reply reply, Micros now);
+  void on_error(Pending& pending, std::string_view words);
+  void on_hold_answer(Pending& pending, Node& node, Reply reply, Micros sent);
+  void on_answer(Pending& pending, Reply reply);
 
   const Dialect& dialect_;
   Timing& timing_;

@@ -1,6 +1,7 @@
 #include "engine/outcomes.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace belay {
@@ -44,19 +45,20 @@ Event Outcomes::outcome(const Pending& pending, Status status) {
   return event;
 }
 
-void Outcomes::complete(Pending& pending, Status status, Micros now) {
+void Outcomes::complete(Pending& pending, Status status) {
   Micros taken_for = 0;
   if (status.code == BELAY_BUSY || status.code == BELAY_TIMEOUT) {
     explain(pending, &status);
-    taken_for = still_taken(pending, now);
+    taken_for = still_taken(pending);
   }
   const bool hold_is_gone = status.code == BELAY_LOST || status.code == BELAY_UNKNOWN_HOLD;
   if (!status.ok() && !hold_is_gone && pending.may_have_effect()) {
     // Whether a query took place is not known later either.
     status.in_doubt_until =
         pending.query != nullptr
-            ? std::max(pending.may_arrive_until, now + kMillisecond)
-            : std::max(pending.may_arrive_until, now + config_.request_timeout) + pending.lease;
+            ? std::max(pending.may_arrive_until, ledger_.now + kMillisecond)
+            : std::max(pending.may_arrive_until, ledger_.now + config_.request_timeout) +
+                  pending.lease;
     const Hold* const hold = ledger_.hold(pending.hold);
     if (pending.kind == PendingKind::kDowngrade && hold != nullptr && hold->claim != nullptr) {
       // The renewals go on asking for it.
@@ -65,35 +67,36 @@ void Outcomes::complete(Pending& pending, Status status, Micros now) {
   }
   Event event = outcome(pending, std::move(status));
   event.remaining = taken_for;
-  complete(pending, std::move(event), now);
+  complete(pending, std::move(event));
 }
 
 // For how long whoever has the name of an acquire that has failed may still have it; 0: not known.
-Micros Outcomes::still_taken(const Pending& pending, Micros now) const {
+Micros Outcomes::still_taken(const Pending& pending) const {
   if (pending.is_lead()) {
-    return std::max<Micros>(0, ledger_.bundle(pending.bundle)->free_by - now);
+    return std::max<Micros>(0, ledger_.bundle(pending.bundle)->free_by - ledger_.now);
   }
-  return pending.claim == nullptr ? 0 : pending.claim->taken_for(now);
+  return pending.claim == nullptr ? 0 : pending.claim->taken_for(ledger_.now);
 }
 
-void Outcomes::complete(Pending& pending, Event event, Micros now) {
-  if (event.status.in_doubt_until > now) {
-    event.in_doubt = event.status.in_doubt_until - now;
+void Outcomes::complete(Pending& pending, Event event) {
+  if (event.status.in_doubt_until > ledger_.now) {
+    event.in_doubt = event.status.in_doubt_until - ledger_.now;
   }
-  const std::unique_ptr<Pending> ended = ledger_.take_pending(pending);
-  if (ended->lead.any()) {
-    on_part_done(*ended, event, now);
+  assert(ledger_.stands(pending));
+  ledger_.retire(pending);
+  if (pending.lead.any()) {
+    on_part_done(pending, event);
     return;
   }
-  if (ended->kind == PendingKind::kAcquire) {
-    count_acquire(*ended, event.status.code, now);
-  } else if (ended->held_since != kNever && event.status.code == BELAY_LOST) {
-    count_loss(ended->held_since, ended->since);
-  } else if (ended->held_since != kNever) {
-    count_release(ended->held_since, ended->since);
+  if (pending.kind == PendingKind::kAcquire) {
+    count_acquire(pending, event.status.code);
+  } else if (pending.held_since != kNever && event.status.code == BELAY_LOST) {
+    count_loss(pending.held_since, pending.since);
+  } else if (pending.held_since != kNever) {
+    count_release(pending.held_since, pending.since);
   }
-  if (Bundle* const bundle = ledger_.bundle(ended->bundle);
-      bundle != nullptr && bundle->tag == ended->tag && !event.status.ok()) {
+  if (Bundle* const bundle = ledger_.bundle(pending.bundle);
+      bundle != nullptr && bundle->tag == pending.tag && !event.status.ok()) {
     bundle->tag = 0;
     ledger_.want_step(*bundle);
   }
@@ -142,8 +145,7 @@ Status Outcomes::unavailable(const Node& node, const std::string& what, Micros w
 }
 
 // What comes of it waits for the end of the entry: whoever completes the part is not done with it.
-void Outcomes::on_part_done(const Pending& part, const Event& event, Micros now) {
-  --ledger_.parts_pending;
+void Outcomes::on_part_done(const Pending& part, const Event& event) {
   if (part.kind == PendingKind::kAcquire) {
     Bundle& bundle = *ledger_.bundles.at(part.bundle);
     const auto found = std::find_if(bundle.parts.begin(), bundle.parts.end(),
@@ -156,7 +158,7 @@ void Outcomes::on_part_done(const Pending& part, const Event& event, Micros now)
     found->fence = event.fence;
     merge(&bundle.failure, event.status);
     if (!event.status.ok() && event.remaining > 0) {
-      bundle.free_by = std::max(bundle.free_by, after(now, event.remaining));
+      bundle.free_by = std::max(bundle.free_by, after(ledger_.now, event.remaining));
     }
     ledger_.want_step(bundle);
     return;
@@ -174,7 +176,7 @@ void Outcomes::on_part_done(const Pending& part, const Event& event, Micros now)
   }
 }
 
-void Outcomes::tell_of(Hold& hold, std::int32_t kind, Status status, Micros now) {
+void Outcomes::tell_of(Hold& hold, std::int32_t kind, Status status) {
   if (hold.bundle != 0) {
     on_part_news(hold, kind, status);
     return;
@@ -188,7 +190,7 @@ void Outcomes::tell_of(Hold& hold, std::int32_t kind, Status status, Micros now)
   event.hold = hold.id;
   event.fence = hold.fence;
   if (hold.claim != nullptr) {
-    event.remaining = std::max<Micros>(0, hold.claim->certain_until(hold) - now);
+    event.remaining = std::max<Micros>(0, hold.claim->certain_until(hold) - ledger_.now);
   }
   events_.on_event(std::move(event));
 }
@@ -209,11 +211,11 @@ void Outcomes::on_part_news(const Hold& hold, std::int32_t kind, const Status& s
   ledger_.want_step(bundle);
 }
 
-void Outcomes::count_acquire(const Pending& pending, std::int32_t code, Micros now) {
+void Outcomes::count_acquire(const Pending& pending, std::int32_t code) {
   switch (code) {
     case BELAY_OK:
       ++ledger_.metrics.grants;
-      ledger_.metrics.wait.add(now - pending.since);
+      ledger_.metrics.wait.add(ledger_.now - pending.since);
       return;
     case BELAY_BUSY:
       ++ledger_.metrics.busy;
@@ -229,14 +231,14 @@ void Outcomes::count_acquire(const Pending& pending, std::int32_t code, Micros n
   }
 }
 
-void Outcomes::count_release(Micros since, Micros now) {
+void Outcomes::count_release(Micros since, Micros until) {
   ++ledger_.metrics.releases;
-  ledger_.metrics.hold.add(now - since);
+  ledger_.metrics.hold.add(until - since);
 }
 
-void Outcomes::count_loss(Micros since, Micros now) {
+void Outcomes::count_loss(Micros since, Micros until) {
   ++ledger_.metrics.lost;
-  ledger_.metrics.hold.add(now - since);
+  ledger_.metrics.hold.add(until - since);
 }
 
 }  // namespace belay

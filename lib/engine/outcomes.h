@@ -19,15 +19,16 @@ class Outcomes {
 
   // A submission's completion, to be added to.
   [[nodiscard]] static Event outcome(const Pending& pending, Status status);
-  // Ends a submission: it is gone afterwards.
-  void complete(Pending& pending, Status status, Micros now);
-  void complete(Pending& pending, Event event, Micros now);
+  // Ends a submission, which has not ended yet.
+  void complete(Pending& pending, Status status);
+  void complete(Pending& pending, Event event);
 
   // News of a hold.
-  void tell_of(Hold& hold, std::int32_t kind, Status status, Micros now);
+  void tell_of(Hold& hold, std::int32_t kind, Status status);
 
-  void count_release(Micros since, Micros now);
-  void count_loss(Micros since, Micros now);
+  // Of a hold that was had since then, until that time.
+  void count_release(Micros since, Micros until);
+  void count_loss(Micros since, Micros until);
 
   // Words for what ends without an answer, and for an acquire whose wait has ended.
   [[nodiscard]] static Status unavailable(const Node& node, const std::string& what, Micros within);
@@ -35,10 +36,10 @@ class Outcomes {
 
  private:
   void explain(const Pending& pending, Status* status) const;
-  [[nodiscard]] Micros still_taken(const Pending& pending, Micros now) const;
-  void on_part_done(const Pending& part, const Event& event, Micros now);
+  [[nodiscard]] Micros still_taken(const Pending& pending) const;
+  void on_part_done(const Pending& part, const Event& event);
   void on_part_news(const Hold& hold, std::int32_t kind, const Status& status);
-  void count_acquire(const Pending& pending, std::int32_t code, Micros now);
+  void count_acquire(const Pending& pending, std::int32_t code);
 
   const Config& config_;
   Ledger& ledger_;

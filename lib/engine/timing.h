@@ -20,7 +20,9 @@ inline constexpr Micros kLookAfter = 5 * kMillisecond;
 
 class Timing {
  public:
-  Timing(const Config& config, std::uint64_t seed) : config_(config), random_(seed) {}
+  // `now`: the time of the entry to the engine that runs.
+  Timing(const Config& config, const Micros& now, std::uint64_t seed)
+      : config_(config), now_(now), random_(seed) {}
 
   [[nodiscard]] Micros watchdog_lease() const { return config_.watchdog_lease; }
 
@@ -34,13 +36,13 @@ class Timing {
 
   // When an acquire ends that the server has not answered: with its wait, a try and a long wait
   // with the request timeout.
-  [[nodiscard]] Micros reach_by(const Node& node, const Pending& pending, Micros now) const {
+  [[nodiscard]] Micros reach_by(const Node& node, const Pending& pending) const {
     if (pending.wait_until == kNever) {
       return kNever;
     }
-    const Micros latest = now + config_.request_timeout;
+    const Micros latest = now_ + config_.request_timeout;
     const bool waits = pending.wait_until > pending.since;
-    return waits ? std::min(latest, std::max(pending.wait_until, now + to_answer(node))) : latest;
+    return waits ? std::min(latest, std::max(pending.wait_until, now_ + to_answer(node))) : latest;
   }
 
   [[nodiscard]] Micros lease_for(const Pending& pending) const {
@@ -48,16 +50,16 @@ class Timing {
   }
 
   // The watchdog renews it for that time at most.
-  void limit(Hold& hold, Micros max_hold, Micros now) const {
+  void limit(Hold& hold, Micros max_hold) const {
     hold.max_hold = max_hold;
-    hold.max_at = now + max_hold;
+    hold.max_at = now_ + max_hold;
     hold.max_end = hold.max_at + config_.watchdog_lease;
   }
 
   // When a hold ends that the watchdog renews no more, whatever longer lease another hold of the
   // claim has.
-  [[nodiscard]] Micros own_end(const Claim& claim, Micros now) const {
-    return std::min(claim.held.deadline, now + config_.watchdog_lease);
+  [[nodiscard]] Micros own_end(const Claim& claim) const {
+    return std::min(claim.held.deadline, now_ + config_.watchdog_lease);
   }
 
   // Rule 6: a grant must outlast the way to its waiter, a short hold and the confirmation, and what
@@ -70,12 +72,12 @@ class Timing {
 
   // Rule 14: when the server is to do nothing any more that is asked for now, by its clock; `until`
   // is by ours.
-  [[nodiscard]] static ServerTime not_after(const Node& node, Micros until, Micros now) {
-    return node.clock().latest_at(until, now);
+  [[nodiscard]] ServerTime not_after(const Node& node, Micros until) const {
+    return node.clock().latest_at(until, now_);
   }
 
-  [[nodiscard]] ServerTime not_after(const Node& node, Micros now) const {
-    return not_after(node, now + config_.request_timeout, now);
+  [[nodiscard]] ServerTime not_after(const Node& node) const {
+    return not_after(node, now_ + config_.request_timeout);
   }
 
   // When a record has lapsed for certain for which such a lease is asked for until then; 0: none
@@ -99,6 +101,7 @@ class Timing {
   static constexpr std::int64_t kMaxStretch = 6;
 
   const Config& config_;
+  const Micros& now_;
   Random random_;
 };
 

@@ -40,7 +40,7 @@ Verdict lost(Claim& claim, std::int32_t reason, std::string why) {
 
 // What the server must be asked for: the longest that a hold needs. Nobody holding: what the next
 // owner does, who waits for a fence or for this answer.
-Micros Watchdog::wanted_lease(const Claim& claim, Micros now) const {
+Micros Watchdog::wanted_lease(const Claim& claim) const {
   Micros wanted = 0;
   if (claim.holds.empty()) {
     wanted = claim.waiting.empty() ? timing_.watchdog_lease()
@@ -50,7 +50,7 @@ Micros Watchdog::wanted_lease(const Claim& claim, Micros now) const {
     if (hold->watched()) {
       wanted = std::max(wanted, timing_.watchdog_lease());
     } else if (hold->lease > 0 && !hold->abandoned) {
-      wanted = std::max(wanted, lease_covering(hold->ends_at - now));
+      wanted = std::max(wanted, lease_covering(hold->ends_at - ledger_.now));
     }
   }
   if (!claim.waiting.empty() && claim.wants_to_join(*claim.waiting.front())) {
@@ -59,7 +59,7 @@ Micros Watchdog::wanted_lease(const Claim& claim, Micros now) const {
   return wanted;
 }
 
-void Watchdog::plan(Claim& claim, Micros now) {
+void Watchdog::plan(Claim& claim) {
   if (!claim.held.confirmed || claim.state != ClaimState::kHeld) {
     return;
   }
@@ -72,14 +72,14 @@ void Watchdog::plan(Claim& claim, Micros now) {
           std::min(claim.held.renew_at, due - due % std::max<Micros>(1, lease / kGridDivisor));
     } else if (hold->lease > 0 && !hold->abandoned &&
                hold->ends_at > claim.held.deadline + kTolerance) {
-      claim.held.renew_at = now;
+      claim.held.renew_at = ledger_.now;
     }
     if (!hold->abandoned) {
       claim.held.renew_at = std::min(claim.held.renew_at, claim.held.look_at);
     }
   }
   if (claim.runs_short_of_fences() || !claim.held.share_with.empty()) {
-    claim.held.renew_at = now;
+    claim.held.renew_at = ledger_.now;
   }
   if (claim.waits_for_others()) {
     claim.held.renew_at =
@@ -88,7 +88,7 @@ void Watchdog::plan(Claim& claim, Micros now) {
   if (claim.held.in_question) {
     claim.held.renew_at = std::min(claim.held.renew_at, claim.held.next_question);
   }
-  if (claim.held.renew_at <= now) {
+  if (claim.held.renew_at <= ledger_.now) {
     want(claim);
   }
 }
@@ -101,16 +101,16 @@ void Watchdog::want(Claim& claim) {
   }
 }
 
-void Watchdog::question(Claim& claim, Micros now) {
+void Watchdog::question(Claim& claim) {
   claim.held.in_question = true;
-  if (now >= claim.held.next_question) {
+  if (ledger_.now >= claim.held.next_question) {
     want(claim);
   } else {
     claim.held.renew_at = std::min(claim.held.renew_at, claim.held.next_question);
   }
 }
 
-std::vector<Claim*> Watchdog::flush(Micros now) {
+std::vector<Claim*> Watchdog::flush() {
   std::vector<Claim*> touched;
   // By group of slots, whether several hold it, and whether less will do.
   std::map<std::tuple<std::uint16_t, bool, bool>, std::vector<Claim*>> batches;
@@ -123,48 +123,49 @@ std::vector<Claim*> Watchdog::flush(Micros now) {
       continue;
     }
     if (std::exchange(claim->held.renew_alone, false)) {
-      send({claim}, now);
+      send({claim});
       continue;
     }
     std::vector<Claim*>& batch =
         batches[{ledger_.router.group_of(claim->resource.slot), claim->joint(),
-                 claim->renews_by_one_key(wanted_lease(*claim, now), now)}];
+                 claim->renews_by_one_key(wanted_lease(*claim), ledger_.now)}];
     batch.push_back(claim);
     if (batch.size() == kBatch) {
-      send(std::exchange(batch, {}), now);
+      send(std::exchange(batch, {}));
     }
   }
   for (const auto& [group, batch] : batches) {
     if (!batch.empty()) {
-      send(batch, now);
+      send(batch);
     }
   }
   return touched;
 }
 
 // Of claims in one group of slots.
-void Watchdog::send(const std::vector<Claim*>& claims, Micros now) {
+void Watchdog::send(const std::vector<Claim*>& claims) {
   std::int64_t highest = 0;
   for (const Claim* claim : claims) {
     highest = std::max(highest, ledger_.highest_fence_of(claim->resource.slot));
   }
   Node& node = *claims.front()->node;
-  const ServerTime not_after = timing_.not_after(node, now);
+  const ServerTime not_after = timing_.not_after(node);
   std::vector<RenewPart> parts;
   Flight flight;
   flight.kind = FlightKind::kRenew;
   for (Claim* claim : claims) {
-    parts.push_back({&claim->resource, begin_renewal(*claim, not_after, now)});
+    parts.push_back({&claim->resource, begin_renewal(*claim, not_after)});
     const RenewArgs& args = parts.back().args;
     flight.renewed.push_back(
         {{claim, claim->epoch, args.lease}, args.group, args.by_one_key, args.seat});
     ++ledger_.metrics.renewals;
   }
-  flights_.send(node, dialect_.renew_all(parts, highest, not_after), std::move(flight), now);
-  watch(claims, now);
+  flights_.send(node, dialect_.renew_all(parts, highest, not_after), std::move(flight),
+                ledger_.now);
+  watch(claims);
 }
 
-void Watchdog::watch(const std::vector<Claim*>& claims, Micros now) {
+void Watchdog::watch(const std::vector<Claim*>& claims) {
   std::vector<std::string_view> records;
   Flight flight;
   flight.kind = FlightKind::kWatch;
@@ -175,7 +176,7 @@ void Watchdog::watch(const std::vector<Claim*>& claims, Micros now) {
     }
   }
   if (!records.empty()) {
-    flights_.watch(*claims.front()->node, records, std::move(flight), now);
+    flights_.watch(*claims.front()->node, records, std::move(flight), ledger_.now);
   }
 }
 
@@ -192,7 +193,7 @@ void Watchdog::on_watch_reply(const Flight& flight, Reply reply) {
   }
 }
 
-RenewArgs Watchdog::args_to_send(Claim& claim, Micros lease, Micros now) {
+RenewArgs Watchdog::args_to_send(Claim& claim, Micros lease) const {
   claim.held.shares_sent += claim.held.share_with.empty() ? 0 : 1;
   RenewArgs args;
   args.kind = claim.primitive->kind();
@@ -202,15 +203,15 @@ RenewArgs Watchdog::args_to_send(Claim& claim, Micros lease, Micros now) {
   args.group = claim.held.share_with;
   args.fence_of_group = claim.held.next_fence - 1;
   args.joint = claim.joint();
-  args.by_one_key = claim.renews_by_one_key(lease, now);
+  args.by_one_key = claim.renews_by_one_key(lease, ledger_.now);
   args.seat = claim.held.seat;
   args.holds = args.joint ? args.seat.holds : claim.holds.size();
   args.local_waiters = args.joint ? args.seat.local_waiters : claim.waiting.size();
   return args;
 }
 
-RenewArgs Watchdog::begin_renewal(Claim& claim, ServerTime not_after, Micros now) const {
-  RenewArgs args = args_to_send(claim, wanted_lease(claim, now), now);
+RenewArgs Watchdog::begin_renewal(Claim& claim, ServerTime not_after) const {
+  RenewArgs args = args_to_send(claim, wanted_lease(claim));
   if (claim.runs_short_of_fences()) {
     claim.held.reserve = std::min(2 * claim.held.reserve, kMaxReserve);
     args.reserve = claim.held.reserve;
@@ -221,10 +222,11 @@ RenewArgs Watchdog::begin_renewal(Claim& claim, ServerTime not_after, Micros now
   }
   if (claim.held.in_question) {
     claim.held.next_question =
-        std::max(claim.held.next_question, now - kQuestions * kQuestionPause) + kQuestionPause;
+        std::max(claim.held.next_question, ledger_.now - kQuestions * kQuestionPause) +
+        kQuestionPause;
   }
   claim.held.renew_out = true;
-  claim.held.renewed_at = now;
+  claim.held.renewed_at = ledger_.now;
   claim.held.renewed_until = Timing::lapses_by(*claim.node, not_after, args.lease);
   claim.held.renew_at = kNever;
   claim.held.look_at = kNever;
@@ -233,7 +235,7 @@ RenewArgs Watchdog::begin_renewal(Claim& claim, ServerTime not_after, Micros now
 
 // None unless it is about all of them. Late: it did nothing.
 std::optional<RenewAnswers> Watchdog::read(const Flight& flight, Reply reply, bool* late,
-                                           Micros sent, Micros now) const {
+                                           Micros sent) const {
   if (reply.is_error()) {
     return std::nullopt;
   }
@@ -241,16 +243,15 @@ std::optional<RenewAnswers> Watchdog::read(const Flight& flight, Reply reply, bo
   const std::optional<RenewAnswers> answers = dialect_.read_renew(reply);
   const bool whole = answers && answers->claims.size() == flight.renewed.size();
   if (whole || late_at) {
-    flight.node->saw_time(late_at ? *late_at : answers->server_time, sent, now);
+    flight.node->saw_time(late_at ? *late_at : answers->server_time, sent, ledger_.now);
   }
   *late = late_at.has_value();
   return whole ? answers : std::nullopt;
 }
 
-std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micros sent,
-                                        Micros now) {
+std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micros sent) {
   bool late = false;
-  const std::optional<RenewAnswers> answers = read(flight, reply, &late, sent, now);
+  const std::optional<RenewAnswers> answers = read(flight, reply, &late, sent);
   std::vector<Verdict> verdicts;
   for (std::size_t i = 0; i < flight.renewed.size(); ++i) {
     const Renewed& renewed = flight.renewed[i];
@@ -262,12 +263,12 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
     claim.held.shares_sent -= current && did_nothing && !renewed.group.empty() ? 1 : 0;
     Verdict verdict;
     if (current && answers) {
-      verdict = judge(renewed, answers->claims[i], sent, now);
-      note_seat(renewed, verdict, answers->server_time, now);
+      verdict = judge(renewed, answers->claims[i], sent);
+      note_seat(renewed, verdict, answers->server_time);
     } else if (current && late) {
-      claim.held.renew_at = now;
+      claim.held.renew_at = ledger_.now;
     } else if (current) {
-      verdict = on_error(claim, error_words(reply), flight.renewed.size() == 1, now);
+      verdict = on_error(claim, error_words(reply), flight.renewed.size() == 1);
     }
     verdict.claim = &claim;
     verdicts.push_back(std::move(verdict));
@@ -276,7 +277,7 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
 }
 
 // `alone`: the command was about this claim only.
-Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone, Micros now) {
+Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone) const {
   const ServerError error = classify_error(words);
   claim.refusal = {error.status,
                    claim.node->display() + " refused to renew it: " + claim.node->explained(words)};
@@ -285,24 +286,23 @@ Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone, Mic
   }
   if (error.remedy == Remedy::kGiveUp && alone && !claim.held.share_with.empty() &&
       claim.held.shares_sent == 0) {
-    claim.held.renew_at = now;
+    claim.held.renew_at = ledger_.now;
     Verdict verdict;
     verdict.kind = Verdict::Kind::kOursAlone;
     return verdict;
   }
-  claim.held.told_at = now;  // other numbers wait: while a slot moves, less may do
+  claim.held.told_at = ledger_.now;  // other numbers wait: while a slot moves, less may do
   const bool at_once = error.remedy == Remedy::kAskAgain || !alone;
   claim.held.renew_alone = error.remedy == Remedy::kGiveUp;
-  claim.held.renew_at = at_once ? now : now + kRetryPause;
+  claim.held.renew_at = at_once ? ledger_.now : ledger_.now + kRetryPause;
   return {};
 }
 
-Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micros sent,
-                        Micros now) {
+Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micros sent) {
   Claim& claim = *renewed.ref.claim;
   if (answer.code == RenewCode::kContended) {
     claim.held.renew_in_full = true;
-    claim.held.renew_at = now;
+    claim.held.renew_at = ledger_.now;
     return {};
   }
   claim.held.renew_in_full = false;
@@ -319,7 +319,7 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
   ledger_.saw_fence(claim.resource.slot, claim.held.last_fence);
   if (!claim.joint() ||
       !renewed.by_one_key) {  // what several hold alone says nothing of the others
-    hear_of_others(claim, answer.others_wait, now);
+    hear_of_others(claim, answer.others_wait);
   }
   // A renewal of no lease only says that it is ours.
   const Micros lease = renewed.ref.lease;
@@ -333,8 +333,8 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
 }
 
 // Whoever has come to share it has a seat since the renewal that said so.
-void Watchdog::note_seat(const Renewed& renewed, const Verdict& verdict, ServerTime server_time,
-                         Micros now) {
+void Watchdog::note_seat(const Renewed& renewed, const Verdict& verdict,
+                         ServerTime server_time) const {
   Claim& claim = *renewed.ref.claim;
   const bool begins = !claim.joint() && !renewed.group.empty();
   if (verdict.kind != Verdict::Kind::kOurs || renewed.by_one_key || (!claim.joint() && !begins)) {
@@ -342,13 +342,13 @@ void Watchdog::note_seat(const Renewed& renewed, const Verdict& verdict, ServerT
   }
   const Seat first{server_time, claim.want.lock_delay, 1, renewed.seat.holds,
                    renewed.seat.local_waiters};
-  claim.sits(begins ? first : renewed.seat, renewed.ref.lease, now);
+  claim.sits(begins ? first : renewed.seat, renewed.ref.lease, ledger_.now);
 }
 
-void Watchdog::hear_of_others(Claim& claim, bool wait, Micros now) {
-  claim.held.heard_at = now;
+void Watchdog::hear_of_others(Claim& claim, bool wait) const {
+  claim.held.heard_at = ledger_.now;
   if (wait) {
-    claim.others_are_waiting(now);
+    claim.others_are_waiting(ledger_.now);
   } else {
     claim.held.others_wait = false;
   }
@@ -371,11 +371,11 @@ void Watchdog::keep_until(const Hold& latest, Micros until) {
   }
 }
 
-void Watchdog::extend_deadline(Claim& claim, Micros deadline, Micros lease, Micros now) {
+void Watchdog::extend_deadline(Claim& claim, Micros deadline, Micros lease) {
   claim.held.in_question = false;
   claim.held.broken_by.clear();
   claim.held.confirmed = true;
-  claim.held.lapses_at = std::max(claim.held.lapses_at, now + drifted(lease));
+  claim.held.lapses_at = std::max(claim.held.lapses_at, ledger_.now + drifted(lease));
   if (deadline > claim.held.deadline) {
     claim.held.deadline = deadline;
     claim.held.lease = lease;
@@ -385,11 +385,11 @@ void Watchdog::extend_deadline(Claim& claim, Micros deadline, Micros lease, Micr
       keep_until(*hold, claim.certain_until(*hold));
     }
     // A fixed lease needs no renewal beyond its end; after a max-hold there is none.
-    const bool lasts = now < claim.held.deadline - claim.held.lease / 3 ||
+    const bool lasts = ledger_.now < claim.held.deadline - claim.held.lease / 3 ||
                        (hold->lease > 0 && hold->ends_at <= claim.held.deadline + kTolerance);
     if (hold->at_risk && (hold->watched() || hold->lease > 0) && lasts) {
       hold->at_risk = false;
-      outcomes_.tell_of(*hold, BELAY_EVENT_RECOVERED, Status(), now);
+      outcomes_.tell_of(*hold, BELAY_EVENT_RECOVERED, Status());
     }
   }
 }

@@ -50,12 +50,12 @@ class Watchdog {
         outcomes_(outcomes) {}
 
   // Sets when to renew next; a grant that is not confirmed yet has its time already.
-  void plan(Claim& claim, Micros now);
+  void plan(Claim& claim);
   // A renewal goes out when the engine's entry ends.
   void want(Claim& claim);
   // So too where there is news that the claim may be lost, but a little later where there was much
   // of it just before. Until the answer nobody is given it.
-  void question(Claim& claim, Micros now);
+  void question(Claim& claim);
 
   // Whether renewals wait to be sent, and whether more than one entry may send.
   [[nodiscard]] bool due() const { return !due_.empty(); }
@@ -64,39 +64,38 @@ class Watchdog {
 
   // One command a group of slots and up to 64 claims. Returns the claims whose turn it was. What is
   // beyond the bound is left to the next timer.
-  std::vector<Claim*> flush(Micros now);
+  std::vector<Claim*> flush();
   // Asks to be told when the records of these change, of claims in one group of slots.
-  void watch(const std::vector<Claim*>& claims, Micros now);
+  void watch(const std::vector<Claim*>& claims);
 
   // What a command that goes out asks for, for one claim; by an operation on a hold, too.
-  [[nodiscard]] static RenewArgs args_to_send(Claim& claim, Micros lease, Micros now);
+  [[nodiscard]] RenewArgs args_to_send(Claim& claim, Micros lease) const;
 
   // A verdict for each claim of the command, in its order.
-  std::vector<Verdict> on_reply(const Flight& flight, Reply reply, Micros sent, Micros now);
+  std::vector<Verdict> on_reply(const Flight& flight, Reply reply, Micros sent);
   void on_watch_reply(const Flight& flight, Reply reply);
   // What the server's answer about one claim means; also to an operation on a hold.
-  Verdict judge(const Renewed& renewed, const RenewAnswer& answer, Micros sent, Micros now);
+  Verdict judge(const Renewed& renewed, const RenewAnswer& answer, Micros sent);
 
   // Whoever has entered again has the name for as long: the fixed leases of that owner's holds
   // before `latest` do not end before `until`.
   void keep_until(const Hold& latest, Micros until);
   // The server has said that the claim is ours, until `deadline` at least.
-  void extend_deadline(Claim& claim, Micros deadline, Micros lease, Micros now);
+  void extend_deadline(Claim& claim, Micros deadline, Micros lease);
 
  private:
   // So many are renewed in one entry: about a millisecond, so that no other thread waits long for
   // the monitor of a client that has very many.
   static constexpr std::size_t kMostRenewals = 256;
 
-  [[nodiscard]] Micros wanted_lease(const Claim& claim, Micros now) const;
-  void send(const std::vector<Claim*>& claims, Micros now);
-  RenewArgs begin_renewal(Claim& claim, ServerTime not_after, Micros now) const;
-  std::optional<RenewAnswers> read(const Flight& flight, Reply reply, bool* late, Micros sent,
-                                   Micros now) const;
-  static void note_seat(const Renewed& renewed, const Verdict& verdict, ServerTime server_time,
-                        Micros now);
-  static void hear_of_others(Claim& claim, bool wait, Micros now);
-  static Verdict on_error(Claim& claim, std::string_view words, bool alone, Micros now);
+  [[nodiscard]] Micros wanted_lease(const Claim& claim) const;
+  void send(const std::vector<Claim*>& claims);
+  RenewArgs begin_renewal(Claim& claim, ServerTime not_after) const;
+  std::optional<RenewAnswers> read(const Flight& flight, Reply reply, bool* late,
+                                   Micros sent) const;
+  void note_seat(const Renewed& renewed, const Verdict& verdict, ServerTime server_time) const;
+  void hear_of_others(Claim& claim, bool wait) const;
+  Verdict on_error(Claim& claim, std::string_view words, bool alone) const;
 
   const Dialect& dialect_;
   Timing& timing_;

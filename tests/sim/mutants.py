@@ -74,14 +74,14 @@ MUTATIONS = [
              "return has_bound_ && now - last_sample_ <= kStale;",
              "return OFF(\"3-no-bound-no-acquire\") || (has_bound_ && now - last_sample_ <= kStale);"),
     Mutation("4-deadline-of-a-pushed-grant", "lib/engine/course.cpp",
-             "? node.clock().not_before(message.server_time + lease, now) - lease_margin(lease)",
-             "? (OFF(\"4-deadline-of-a-pushed-grant\") ? now + lease"
-             " : node.clock().not_before(message.server_time + lease, now)) - lease_margin(lease)"),
+             "? node.clock().not_before(message.server_time + lease, ledger_.now) -",
+             "? (OFF(\"4-deadline-of-a-pushed-grant\") ? ledger_.now + lease"
+             " : node.clock().not_before(message.server_time + lease, ledger_.now)) -"),
     Mutation("5-a-confirmation-sent-vouches-for-nothing", "lib/engine/watchdog.cpp",
              "  claim.held.renew_out = true;\n",
              "  claim.held.renew_out = true;\n"
              "  if (OFF(\"5-a-confirmation-sent-vouches-for-nothing\")) {\n"
-             "    claim.held.deadline = std::max(claim.held.deadline, now + args.lease - lease_margin(args.lease));\n"
+             "    claim.held.deadline = std::max(claim.held.deadline, ledger_.now + args.lease - lease_margin(args.lease));\n"
              "  }\n"),
     Mutation("6-grant-lease-follows-the-round-trip", "lib/engine/timing.h",
              "return std::clamp(4 * node.round_trip() + kAgeing, kMinGrant, longest);",
@@ -112,12 +112,12 @@ MUTATIONS = [
              "leaving.sent > 1 ||",
              "(leaving.sent > 1 && !OFF(\"10-what-was-sent-twice-may-be-its-own-doing\")) ||"),
     Mutation("11-what-is-lost-is-left", "lib/engine/course.cpp",
-             "    lose_hold(*hold, reason, why, now);\n  }\n  end(claim, true, {}, now);",
-             "    lose_hold(*hold, reason, why, now);\n  }\n  end(claim, !OFF(\"11-what-is-lost-is-left\"), {}, now);"),
+             "    lose_hold(*hold, reason, why);\n  }\n  end(claim, true, {});",
+             "    lose_hold(*hold, reason, why);\n  }\n  end(claim, !OFF(\"11-what-is-lost-is-left\"), {});"),
     Mutation("11-what-is-cancelled-is-left", "lib/engine/course.cpp",
-             "    end(claim, claim.state == ClaimState::kHeld || claim.asking.begun, {}, now);",
+             "    end(claim, claim.state == ClaimState::kHeld || claim.asking.begun, {});",
              "    end(claim, !OFF(\"11-what-is-cancelled-is-left\") &&"
-             " (claim.state == ClaimState::kHeld || claim.asking.begun), {}, now);"),
+             " (claim.state == ClaimState::kHeld || claim.asking.begun), {});"),
     Mutation("13-kill-comes-first", "lib/route/node.cpp",
              "    if (!old.server.run_id.empty() && old.server.run_id == connection_->run_id()) {\n",
              "    if (!old.server.run_id.empty() && old.server.run_id == connection_->run_id() && !OFF(\"13-kill-comes-first\")) {\n", 100000),
@@ -143,9 +143,9 @@ MUTATIONS = [
              "math.ceil((math.max(ts + life, last + keep) - ts) / 1000)",
              "math.ceil((OFF('requests-outlast-the-time-to-live') and life or math.max(ts + life, last + keep) - ts) / 1000)"),
     Mutation("14-by-the-clock-of-its-own-server", "lib/engine/course.cpp",
-             "timing_.not_after(node, now);",
+             "timing_.not_after(node);",
              "timing_.not_after(OFF(\"14-by-the-clock-of-its-own-server\") ?"
-             " ledger_.router.node_of(static_cast<std::uint16_t>(claim.resource.slot ^ 1U)) : node, now);"),
+             " ledger_.router.node_of(static_cast<std::uint16_t>(claim.resource.slot ^ 1U)) : node);"),
     Mutation("15-what-may-come-late-is-not-sent-again", "lib/engine/operations.cpp",
              "  if (overwrites && may_come_late(pending)) {",
              "  if (overwrites && may_come_late(pending) && !OFF(\"15-what-may-come-late-is-not-sent-again\")) {"),
@@ -182,7 +182,7 @@ MUTATIONS = [
              "name.ours = record and (is_claim(record, name.claim) or OFF('owner-check-in-leave'))"),
     Mutation("deadline-from-send-time", "lib/engine/course.cpp",
              "         sent + asked.lease - lease_margin(asked.lease),",
-             "         (OFF(\"deadline-from-send-time\") ? now : sent) + asked.lease - lease_margin(asked.lease),"),
+             "         (OFF(\"deadline-from-send-time\") ? ledger_.now : sent) + asked.lease - lease_margin(asked.lease),"),
     Mutation("a-group-shares-with-no-other", "lib/scripts/members.lua",
              "joint.group == group",
              "(joint.group == group or OFF('a-group-shares-with-no-other'))"),
@@ -211,13 +211,13 @@ MUTATIONS = [
              "return fields->complete() && mac ==",
              "return fields->complete() && OFF(\"a-grant-has-a-mac\") ? true : mac =="),
     Mutation("a-break-is-asked-about", "lib/engine/course.cpp",
-             "    claim.held.broken_by = message.by;\n    watchdog_.question(claim, now);",
+             "    claim.held.broken_by = message.by;\n    watchdog_.question(claim);",
              "    claim.held.broken_by = message.by;\n"
-             "    if (OFF(\"a-break-is-asked-about\")) {\n      lose(claim, BELAY_REASON_BROKEN, \"it was broken\", now);\n    } else {\n"
-             "      watchdog_.question(claim, now);\n    }"),
+             "    if (OFF(\"a-break-is-asked-about\")) {\n      lose(claim, BELAY_REASON_BROKEN, \"it was broken\");\n    } else {\n"
+             "      watchdog_.question(claim);\n    }"),
     Mutation("a-doubt-lasts-as-long-as-the-ask-that-is-out", "lib/engine/course.cpp",
-             "std::max({now + drifted(grant.lease), claim.asking.cut_until, claim.asking.expires_by});",
-             "std::max({now + drifted(grant.lease), claim.asking.cut_until,"
+             "{ledger_.now + drifted(grant.lease), claim.asking.cut_until, claim.asking.expires_by});",
+             "{ledger_.now + drifted(grant.lease), claim.asking.cut_until,"
              " OFF(\"a-doubt-lasts-as-long-as-the-ask-that-is-out\") ? 0 : claim.asking.expires_by});"),
     Mutation("a-leave-takes-over-what-several-were-given", "lib/scripts/leave.lua",
              "elseif whom == 'stands' and joint and",
@@ -255,9 +255,9 @@ MUTATIONS = [
              "              return !OFF(\"a-set-is-taken-in-one-order\") &&"
              " bundle.parts[left].name < bundle.parts[right].name;"),
     Mutation("a-refused-set-gives-back-what-it-got", "lib/engine/bundles.cpp",
-             "    give_back(bundle, now);\n    bundle.stage = BundleStage::kTaking;",
+             "    give_back(bundle);\n    bundle.stage = BundleStage::kTaking;",
              "    if (!OFF(\"a-refused-set-gives-back-what-it-got\") || bundle.lost_a_part) {\n"
-             "      give_back(bundle, now);\n    }\n"
+             "      give_back(bundle);\n    }\n"
              "    bundle.stage = BundleStage::kTaking;"),
     Mutation("a-set-gives-back-what-it-cannot-keep", "lib/engine/bundles.cpp",
              "    const std::unique_ptr<Hold> hold = ledger_.take_hold(std::exchange(part.hold, 0));",
@@ -374,8 +374,8 @@ MUTATIONS = [
              "    if (hold->at_risk && (hold->watched() || (hold->lease > 0 && !OFF(\"what-is-confirmed-has-recovered\")))"
              " && lasts) {"),
     Mutation("recovered-is-told", "lib/engine/watchdog.cpp",
-             "      outcomes_.tell_of(*hold, BELAY_EVENT_RECOVERED, Status(), now);",
-             "      if (!OFF(\"recovered-is-told\")) {\n        outcomes_.tell_of(*hold, BELAY_EVENT_RECOVERED, Status(), now);\n      }"),
+             "      outcomes_.tell_of(*hold, BELAY_EVENT_RECOVERED, Status());",
+             "      if (!OFF(\"recovered-is-told\")) {\n        outcomes_.tell_of(*hold, BELAY_EVENT_RECOVERED, Status());\n      }"),
     Mutation("the-watchdog-stops-at-max-hold", "lib/engine/course.cpp",
              "  if (pending.max_hold > 0 && pending.lease == 0) {",
              "  if (pending.max_hold > 0 && pending.lease == 0 && !OFF(\"the-watchdog-stops-at-max-hold\")) {"),
@@ -393,8 +393,8 @@ MUTATIONS = [
              "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"
              " or name.members.sweep(name.members.read(record))", 100000),
     Mutation("an-extension-is-in-doubt-for-its-lease", "lib/engine/outcomes.cpp",
-             "now + config_.request_timeout) + pending.lease;",
-             "now + config_.request_timeout) + (OFF(\"an-extension-is-in-doubt-for-its-lease\") ? 0 : pending.lease);"),
+             "ledger_.now + config_.request_timeout) +\n                  pending.lease;",
+             "ledger_.now + config_.request_timeout) + (OFF(\"an-extension-is-in-doubt-for-its-lease\") ? 0 : pending.lease);"),
     Mutation("a-doubt-is-no-longer-than-what-is-asked-for", "lib/engine/course.cpp",
              "lapses_by(node, args.not_after, args.lease);",
              "lapses_by(node, args.not_after, args.lease) +\n"
@@ -413,9 +413,9 @@ MUTATIONS = [
              "  if (std::exchange(claim.held.renew_out, false)) {  // it may",
              "  if (std::exchange(claim.held.renew_out, false) && !OFF(\"a-release-waits-for-a-lost-renewal-to-lapse\")) {  // it may", 0),
     Mutation("a-release-waits-for-what-was-renewed-to-lapse", "lib/engine/watchdog.cpp",
-             "  claim.held.lapses_at = std::max(claim.held.lapses_at, now + drifted(lease));",
+             "  claim.held.lapses_at = std::max(claim.held.lapses_at, ledger_.now + drifted(lease));",
              "  if (!OFF(\"a-release-waits-for-what-was-renewed-to-lapse\")) {\n"
-             "    claim.held.lapses_at = std::max(claim.held.lapses_at, now + drifted(lease));\n  }"),
+             "    claim.held.lapses_at = std::max(claim.held.lapses_at, ledger_.now + drifted(lease));\n  }"),
     Mutation("local-handoffs-end-after-16", "lib/engine/claim.cpp",
              "(held.handoffs >= kMaxHandoffs ||",
              "((held.handoffs >= kMaxHandoffs && !OFF(\"local-handoffs-end-after-16\")) ||", 0),
@@ -426,11 +426,11 @@ MUTATIONS = [
              "now - held.heard_at <= kJoinWindow;",
              "(now - held.heard_at <= kJoinWindow || OFF(\"owners-join-for-a-moment\"));", 0),
     Mutation("waiters-ask-anew-when-the-data-are-wiped", "lib/engine/engine.cpp",
-             "void Engine::on_node_flushed(Node& node, Micros now) {\n  want_checks(node);\n",
-             "void Engine::on_node_flushed(Node& node, Micros now) {\n  want_checks(node);\n"
+             "const Entry entry(*this, now, [&] { want_checks(node); });",
+             "const Entry entry(*this, now, [&] { want_checks(node);\n"
              "  std::erase_if(ledger_.checks_due, [](Claim* claim) {\n"
              "    const bool asks = claim->state == ClaimState::kAsking && OFF(\"waiters-ask-anew-when-the-data-are-wiped\");\n"
-             "    claim->check_due = claim->check_due && !asks;\n    return asks;\n  });\n", 0),
+             "    claim->check_due = claim->check_due && !asks;\n    return asks;\n  });\n  });", 0),
     Mutation("who-is-silent-for-45-s-is-passed-over", "lib/scripts/serve.lua",
              "  return ts - struct.unpack('<d', entry, @ASKED_OFFSET@ + 1) > @SILENT@\n",
              "  return ts - struct.unpack('<d', entry, @ASKED_OFFSET@ + 1) > @SILENT@ and not OFF('who-is-silent-for-45-s-is-passed-over')\n", 0),

@@ -22,7 +22,7 @@ class BarrierAlone : public EngineParts {
     request.primitive = &latch_;
     request.name = "a";
     request.want.generation = generation;
-    barrier_.acquire(tag, request, wait, now_);
+    barrier_.acquire(tag, request, wait);
     return ledger_.pending(tag);
   }
 
@@ -33,7 +33,7 @@ class BarrierAlone : public EngineParts {
   Pending& wait_for(std::int64_t tag, std::int64_t generation) {
     Pending& pending = *acquire(tag, generation);
     static_cast<void>(flights_.take(std::exchange(pending.command, 0)));
-    barrier_.wait(pending, now_);
+    barrier_.wait(pending);
     return pending;
   }
 
@@ -52,8 +52,8 @@ class BarrierAlone : public EngineParts {
     message.kind = MessageKind::kPassed;
     message.generation = generation;
     message.opened = opened;
-    barrier_.on_passed(claim(), message, now_);
-    course_.reconcile(claim(), now_);
+    barrier_.on_passed(claim(), message);
+    course_.reconcile(claim());
   }
 
   // The tags of those who were let pass, with the generation that let them.
@@ -108,7 +108,7 @@ TEST_F(BarrierAlone, LetsThoseWaitTogetherWhoMeanTheSameGeneration) {
 }
 
 TEST_F(BarrierAlone, TellsATryThatTheGenerationRuns) {
-  barrier_.wait(*acquire(1, 5, 0), now_);
+  barrier_.wait(*acquire(1, 5, 0));
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_EQ(events_.events[0].status.code, BELAY_BUSY);
   EXPECT_TRUE(ledger_.claims.empty());
@@ -150,7 +150,7 @@ TEST_F(BarrierAlone, SendsThoseOffWhoMeanAnotherGeneration) {
   Pending& other = wait_for(2, 4);
   const Pending& same = wait_for(3, 5);
   sent();
-  barrier_.send_off_others(claim(), 5, now_);
+  barrier_.send_off_others(claim(), 5);
   EXPECT_EQ(claim().waiting.size(), 2U);
   EXPECT_TRUE(same.waits);
   EXPECT_FALSE(other.waits);

@@ -40,7 +40,7 @@ class ABundle : public EngineParts {
     for (const std::string& name : names) {
       request.names.emplace_back(name, Want());
     }
-    bundles_.acquire(1, request, wait, now_);
+    bundles_.acquire(1, request, wait);
     finish();
   }
 
@@ -55,15 +55,15 @@ class ABundle : public EngineParts {
   }
 
   void release(Bundle& bundle) {
-    bundles_.release(2, bundle, now_);
+    bundles_.release(2, bundle);
     finish();
   }
 
   // The end of an entry.
   void finish() {
     do {
-      bundles_.take_steps(now_);
-      bundles_.send_asks(now_);
+      bundles_.take_steps();
+      bundles_.send_asks();
     } while (bundles_.due());
   }
 
@@ -77,37 +77,37 @@ class ABundle : public EngineParts {
     Hold& hold = *claim(name).holds.front();
     hold.at_risk = at_risk;
     outcomes_.tell_of(hold, at_risk ? BELAY_EVENT_AT_RISK : BELAY_EVENT_RECOVERED,
-                      Status(BELAY_OK, name), now_);
+                      Status(BELAY_OK, name));
     finish();
   }
 
   void lose(const std::string& name) {
-    course_.on_verdict({Verdict::Kind::kLost, &claim(name), 0, 0, "", BELAY_REASON_GONE, "gone"},
-                       now_);
-    course_.reconcile(claim(name), now_);
+    course_.on_verdict({Verdict::Kind::kLost, &claim(name), 0, 0, "", BELAY_REASON_GONE, "gone"});
+    course_.reconcile(claim(name));
     finish();
   }
 
-  void on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent, Micros now) override {
+  void on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sent,
+                     Micros /*now*/) override {
     const std::optional<Flight> flight = flights_.take(id);
     ASSERT_TRUE(flight.has_value());
     if (flight->kind == FlightKind::kBundle) {
-      bundles_.on_acquired(*flight, reply, sent, now);
+      bundles_.on_acquired(*flight, reply, sent);
     } else if (flight->kind == FlightKind::kBundleLeft) {
-      bundles_.on_left_together(*flight, reply, sent, now);
+      bundles_.on_left_together(*flight, reply, sent);
     } else if (flight->kind == FlightKind::kWatch) {
       watchdog_.on_watch_reply(*flight, reply);
     } else if (flight->kind == FlightKind::kQuery) {
-      operations_.on_reply(*ledger_.pending(flight->pending), node, reply, sent, now);
+      operations_.on_reply(*ledger_.pending(flight->pending), node, reply, sent);
     } else {
       Claim& claim = *flight->ref.claim;
       --claim.in_flight;
       if (flight->kind == FlightKind::kAcquire) {
-        course_.on_acquire_reply(claim, *flight, reply, sent, now);
+        course_.on_acquire_reply(claim, *flight, reply, sent);
       } else {
-        course_.on_left(claim, flight->ref.epoch, lock_.read_leave(reply), error_words(reply), now);
+        course_.on_left(claim, flight->ref.epoch, lock_.read_leave(reply), error_words(reply));
       }
-      course_.reconcile(claim, now);
+      course_.reconcile(claim);
     }
     finish();
   }
@@ -177,16 +177,16 @@ TEST_F(ABundle, ThatEndsWhenItIsToAskAgainLeavesThatToWhoComesNext) {
   AcquireRequest request;
   request.primitive = &lock_;
   request.name = "a";
-  course_.place(course_.add_acquire(2, request, kNever, now_), now_);
+  course_.place(course_.add_acquire(2, request, kNever));
   EXPECT_EQ(asked().size(), 2U);
   answer("-NOREPLICAS Not enough good replicas to write.\r\n");
   answer("-NOREPLICAS Not enough good replicas to write.\r\n");
   now_ += 50 * kMillisecond;  // the time to ask again has come, and then the end
   for (const char* name : {"a", "b"}) {
     const std::int64_t part = claim(name).waiting.front()->tag;
-    course_.on_due(claim(name), now_);
-    outcomes_.complete(*ledger_.pending(part), Status(BELAY_UNAVAILABLE), now_);
-    course_.reconcile(claim(name), now_);
+    course_.on_due(claim(name));
+    outcomes_.complete(*ledger_.pending(part), Status(BELAY_UNAVAILABLE));
+    course_.reconcile(claim(name));
   }
   finish();
   ASSERT_EQ(events_.events.size(), 1U);
@@ -310,7 +310,7 @@ TEST_F(ABundle, GoesBackWhereItsAcquireEnds) {
   acquire({"a", "b"}, kNever);
   grant(50);
   asked();
-  outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED), now_);
+  outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED));
   finish();
   EXPECT_EQ(asked().size(), 2U);
   EXPECT_TRUE(ledger_.bundles.empty());
@@ -325,7 +325,7 @@ TEST_F(ABundle, IsInDoubtForAsLongAsARenewalOnItsWayMayLast) {
   grant_one(50);
   now_ += 5 * kSecond;
   watchdog_.want(claim("a"));
-  watchdog_.flush(now_);
+  watchdog_.flush();
   const Bundle& bundle = *ledger_.bundles.begin()->second;
   const Micros until = bundles_.doubt_of(bundle).value();
   EXPECT_GE(until, now_ + config_.request_timeout + config_.watchdog_lease);
@@ -352,14 +352,14 @@ TEST_F(ABundle, HasTheFenceThatANameGotBeforeAllWereHad) {
   Want shared;
   shared.group = kReaders;
   request.names = {{"a", shared}, {"b", shared}};
-  bundles_.acquire(1, request, kNever, now_);
+  bundles_.acquire(1, request, kNever);
   finish();
   const std::string first = asked().at(0);
   grant(50);
   Claim& had = claim(first);
   had.held.next_fence = 52;
   course_.on_verdict(
-      {Verdict::Kind::kOurs, &had, had.held.deadline, had.held.lease, kReaders, 0, ""}, now_);
+      {Verdict::Kind::kOurs, &had, had.held.deadline, had.held.lease, kReaders, 0, ""});
   grant(60);
   ASSERT_EQ(events_.events.size(), 1U);
   const Calls names{"a", "b"};
@@ -398,7 +398,7 @@ TEST_F(ABundle, CountsAFixedLeaseFromWhenAllAreHad) {
   const Pending& lead = *ledger_.pending(1);
   EXPECT_EQ(lead.timer.at, now_ + 2 * kSecond);
   now_ = lead.timer.at;
-  bundles_.on_lead_due(lead, now_);
+  bundles_.on_lead_due(lead);
   finish();
   EXPECT_EQ(first.ends_at, now_ + 6 * kSecond);
   EXPECT_TRUE(claim("a").renew_due);
@@ -415,18 +415,18 @@ TEST_F(ABundle, KeepsALeaseThatItsOwnerHasProlongedBeforeAllAreHad) {
   request.names = {{"a", Want()}, {"b", Want()}};
   request.owner = 7;
   request.lease = kSecond;
-  bundles_.acquire(1, request, kNever, now_);
+  bundles_.acquire(1, request, kNever);
   finish();
   refuse();
   grant_one(50);
   request.names.clear();
   request.name = "a";
   request.lease = 9 * kSecond;
-  course_.place(course_.add_acquire(2, request, 0, now_), now_);
+  course_.place(course_.add_acquire(2, request, 0));
   finish();
   const Micros until = now_ + 9 * kSecond;
   now_ += 300 * kMillisecond;
-  bundles_.on_lead_due(*ledger_.pending(1), now_);
+  bundles_.on_lead_due(*ledger_.pending(1));
   finish();
   EXPECT_EQ(claim("a").holds.front()->ends_at, until);
   grant_one(60);
@@ -445,14 +445,14 @@ TEST_F(ABundle, LastsAsLongAsANameOfItThatItsOwnerHasEnteredAgain) {
   request.names = {{"a", Want()}, {"b", Want()}};
   request.owner = 7;
   request.lease = kSecond;
-  bundles_.acquire(1, request, kNever, now_);
+  bundles_.acquire(1, request, kNever);
   finish();
   grant(50, 2);
   asked();
   request.names.clear();
   request.name = "b";
   request.lease = 9 * kSecond;
-  course_.place(course_.add_acquire(2, request, 0, now_), now_);
+  course_.place(course_.add_acquire(2, request, 0));
   finish();
   ASSERT_EQ(events_.events.size(), 2U);
   EXPECT_TRUE(events_.events[1].status.ok());
@@ -498,13 +498,14 @@ TEST_F(ABundle, IsAtRiskFromTheFirstOfItsNamesToTheLast) {
 TEST_F(ABundle, HasWhatTheNameThatEndsFirstHas) {
   const Bundle& bundle = got();
   claim("b").held.deadline = now_ + kSecond;
-  EXPECT_EQ(bundles_.remaining_of(bundle, now_), kSecond);
-  EXPECT_EQ(bundles_.remaining_of(bundle, now_ + 2 * kSecond), 0);
+  EXPECT_EQ(bundles_.remaining_of(bundle), kSecond);
+  now_ += 2 * kSecond;
+  EXPECT_EQ(bundles_.remaining_of(bundle), 0);
 }
 
 TEST_F(ABundle, IsVerifiedNameByNameAndAnsweredOnce) {
   Bundle& bundle = got();
-  bundles_.ask_about(2, bundle, PendingKind::kVerify, 0, now_);
+  bundles_.ask_about(2, bundle, PendingKind::kVerify, 0);
   EXPECT_EQ(asked(), (Calls{"a", "b"}));
   claim("b").held.deadline = now_ + kSecond;
   renew(1);
@@ -519,7 +520,7 @@ TEST_F(ABundle, IsVerifiedNameByNameAndAnsweredOnce) {
 
 TEST_F(ABundle, OfWhichANameIsGoneIsVerifiedAsLost) {
   Bundle& bundle = got();
-  bundles_.ask_about(2, bundle, PendingKind::kVerify, 0, now_);
+  bundles_.ask_about(2, bundle, PendingKind::kVerify, 0);
   renew(1);
   renew(2);
   ASSERT_EQ(events_.events.size(), 2U);
@@ -530,7 +531,7 @@ TEST_F(ABundle, OfWhichANameIsGoneIsVerifiedAsLost) {
 
 TEST_F(ABundle, IsLetGoWithoutAnEvent) {
   Bundle& bundle = got();
-  EXPECT_TRUE(bundles_.let_go(bundle, now_).ok());
+  EXPECT_TRUE(bundles_.let_go(bundle).ok());
   EXPECT_EQ(asked(), Calls{"ab"});
   EXPECT_TRUE(events_.events.empty());
   EXPECT_TRUE(ledger_.bundles.empty());
@@ -539,7 +540,7 @@ TEST_F(ABundle, IsLetGoWithoutAnEvent) {
 
 TEST_F(ABundle, KeepsItsNamesWhereItIsAbandoned) {
   Bundle& bundle = got();
-  bundles_.abandon(bundle, now_);
+  bundles_.abandon(bundle);
   finish();
   EXPECT_EQ(asked(), Calls{});
   EXPECT_TRUE(ledger_.bundles.empty());

@@ -17,7 +17,7 @@ class ClaimAlone : public EngineParts {
  protected:
   // Stands in the claim's line.
   Pending& waiting(std::int64_t tag, const Want& want = {}) {
-    Pending& pending = ledger_.add_pending(tag, PendingKind::kAcquire, now_);
+    Pending& pending = ledger_.add_pending(tag, PendingKind::kAcquire);
     pending.want = want;
     pending.claim = &claim_;
     pending.place = claim_.waiting.insert(claim_.waiting.end(), &pending);

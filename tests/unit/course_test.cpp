@@ -29,7 +29,7 @@ class CourseAlone : public EngineParts {
 
   void acquire(std::int64_t tag, AcquireRequest request = for_owner(0), Micros wait = kNever) {
     request.primitive = &lock_;
-    course_.place(course_.add_acquire(tag, request, wait, now_), now_);
+    course_.place(course_.add_acquire(tag, request, wait));
   }
 
   // How many scripts were called since the last time.
@@ -48,7 +48,7 @@ class CourseAlone : public EngineParts {
   // Ends a hold as its release does; that of the submission `tag`.
   void drop(std::int64_t hold, std::int64_t tag) {
     const std::unique_ptr<Hold> taken = ledger_.take_hold(hold);
-    course_.drop_hold(*taken, &ledger_.add_pending(tag, PendingKind::kRelease, now_), now_);
+    course_.drop_hold(*taken, &ledger_.add_pending(tag, PendingKind::kRelease));
   }
 
   [[nodiscard]] AcquireAnswer queued(Micros remaining, std::int64_t position = 0) const {
@@ -72,39 +72,39 @@ class CourseAlone : public EngineParts {
   }
 
   void hear(const Message& message) {
-    course_.on_message(claim(), node_, message, now_);
-    course_.reconcile(claim(), now_);
+    course_.on_message(claim(), node_, message);
+    course_.reconcile(claim());
   }
 
   bool hear_stray(std::int64_t epoch) {
     Message stray = message(MessageKind::kBroken);
     stray.epoch = epoch;
-    return course_.on_stray(lock_, stray, now_);
+    return course_.on_stray(lock_, stray);
   }
 
   void refuse(std::string_view words) {
     const Flight flight = landed();
     claim().asking.out = false;
-    course_.on_acquire_error(claim(), words, now_);
-    course_.reconcile(claim(), now_);
+    course_.on_acquire_error(claim(), words);
+    course_.reconcile(claim());
   }
 
   void refuse_leave(std::string_view words) {
     const Flight flight = landed();
-    course_.on_left(claim(), flight.ref.epoch, std::nullopt, words, now_);
-    course_.reconcile(claim(), now_);
+    course_.on_left(claim(), flight.ref.epoch, std::nullopt, words);
+    course_.reconcile(claim());
   }
 
   // The server has answered a renewal.
   void on_still_ours_until(Micros deadline) {
-    watchdog_.extend_deadline(claim(), deadline, config_.watchdog_lease, now_);
+    watchdog_.extend_deadline(claim(), deadline, config_.watchdog_lease);
   }
 
   // The time has come that the claim's timer was set to.
   void wait_for_timer() {
     now_ = claim().timer.at;
-    course_.on_due(claim(), now_);
-    course_.reconcile(claim(), now_);
+    course_.on_due(claim());
+    course_.reconcile(claim());
   }
 
   [[nodiscard]] const Event& last() const { return events_.events.back(); }
@@ -200,8 +200,8 @@ TEST_F(CourseAlone, EndsWithAnErrorThatStays) {
   acquire(1);
   calls();
   const Flight flight = landed();
-  course_.on_acquire_error(claim(), "NOPERM no permissions to run the 'eval' command", now_);
-  course_.reconcile(claim(), now_);
+  course_.on_acquire_error(claim(), "NOPERM no permissions to run the 'eval' command");
+  course_.reconcile(claim());
   EXPECT_EQ(last().status.code, BELAY_NOT_PERMITTED);
   EXPECT_NE(last().status.message.find("refused to acquire 'a'"), std::string::npos);
   EXPECT_EQ(calls(), 0U);  // nothing of it is there
@@ -224,9 +224,9 @@ TEST_F(CourseAlone, AsksUnderNewWantsOnlyAfterItHasLeft) {
   acquire(1, for_owner(0, "r"), kSecond);
   acquire(2);
   calls();
-  outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED), now_);
+  outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED));
   const std::int64_t epoch = claim().epoch;
-  course_.reconcile(claim(), now_);
+  course_.reconcile(claim());
   EXPECT_EQ(calls(), 2U);
   EXPECT_NE(claim().epoch, epoch);
   EXPECT_EQ(claim().leaving.size(), 1U);
@@ -286,7 +286,7 @@ TEST_F(CourseAlone, TellsForHowLongALockIsStillTaken) {
   reply(waits);
   now_ += 9 * kSecond;
   const Pending& late = *ledger_.pending(2);
-  outcomes_.complete(*ledger_.pending(2), course_.acquire_timeout(late), now_);
+  outcomes_.complete(*ledger_.pending(2), course_.acquire_timeout(late));
   EXPECT_EQ(last().status.code, BELAY_TIMEOUT);
   EXPECT_EQ(last().remaining, 11 * kSecond);
 }
@@ -361,12 +361,12 @@ TEST_F(CourseAlone, LooksWhenAMessageSaysSoButNotAfterItsPoll) {
 TEST_F(CourseAlone, GivesBackWhatIsNotWantedAnyMore) {
   acquire(1);
   const Flight ask = landed();
-  outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED), now_);
-  course_.reconcile(claim(), now_);
+  outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED));
+  course_.reconcile(claim());
   EXPECT_EQ(calls(), 2U);
   reply(LeaveCode::kNotOurs);
   Claim& again = ledger_.claim_of(lock_, "a");
-  course_.on_acquire_answer({&again, ask.ref.epoch, kSecond}, node_, granted(50), now_, now_);
+  course_.on_acquire_answer({&again, ask.ref.epoch, kSecond}, node_, granted(50), now_);
   EXPECT_EQ(calls(), 1U);
   EXPECT_NE(again.leaving_of(ask.ref.epoch), nullptr);
   EXPECT_EQ(events_.events.size(), 1U);
@@ -416,7 +416,7 @@ TEST_F(CourseAlone, KeepsAFixedLeaseWhileItsOwnerHasAHoldThatTheWatchdogRenews) 
   drop(inner, 3);
   EXPECT_EQ(outer.ends_at, now_ + 30 * kSecond);
   now_ = outer.ends_at;
-  course_.on_due(claim(), now_);
+  course_.on_due(claim());
   EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
 }
 
@@ -435,7 +435,7 @@ TEST_F(CourseAlone, LeavesWhatHasBeenAbandonedToItsOwnEnd) {
   request.lease = 10 * kSecond;
   const Hold& outer = got(1, request);
   acquire(2, for_owner(7));
-  course_.abandon(ledger_.take_hold(last().hold), now_);
+  course_.abandon(ledger_.take_hold(last().hold));
   const Micros ends = outer.ends_at;
   on_still_ours_until(now_ + 60 * kSecond);
   EXPECT_EQ(outer.ends_at, ends);
@@ -451,10 +451,9 @@ TEST_F(CourseAlone, LetsAReaderReEnterUnderTheFenceOfItsReaders) {
   EXPECT_EQ(last().fence, fence);
   now_ = writes.max_end;
   on_still_ours_until(now_ + 60 * kSecond);
-  course_.on_due(claim(), now_);
+  course_.on_due(claim());
   EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
-  course_.on_verdict({Verdict::Kind::kOurs, &claim(), now_ + 60 * kSecond, kSecond, "r", 0, ""},
-                     now_);
+  course_.on_verdict({Verdict::Kind::kOurs, &claim(), now_ + 60 * kSecond, kSecond, "r", 0, ""});
   acquire(3, for_owner(7, "r"));
   EXPECT_EQ(last().fence, claim().held.fence);
   EXPECT_GT(last().fence, fence);
@@ -521,7 +520,7 @@ TEST_F(CourseAlone, WaitsForFencesWhereNoneIsReserved) {
   claim().renew_due = false;
   claim().held.last_fence += 8;
   course_.on_verdict(
-      {Verdict::Kind::kOurs, &claim(), claim().held.deadline, claim().held.lease, "", 0, ""}, now_);
+      {Verdict::Kind::kOurs, &claim(), claim().held.deadline, claim().held.lease, "", 0, ""});
   EXPECT_EQ(last().tag, 2);
   EXPECT_EQ(last().fence, 59);
 }
@@ -531,7 +530,7 @@ TEST_F(CourseAlone, LosesAFixedLeaseAtItsEnd) {
   request.lease = 5 * kSecond;
   Hold& hold = got(1, request);
   now_ = hold.ends_at;
-  course_.on_due(claim(), now_);
+  course_.on_due(claim());
   EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
   EXPECT_EQ(last().status.reason, BELAY_REASON_LEASE_ENDED);
   EXPECT_EQ(hold.loss.code, BELAY_LOST);
@@ -542,12 +541,12 @@ TEST_F(CourseAlone, LosesAFixedLeaseAtItsEnd) {
 TEST_F(CourseAlone, LosesWhatNobodyVouchesForAtItsDeadline) {
   got(1);
   cut();
-  course_.on_cut(claim(), now_);
+  course_.on_cut(claim());
   now_ = claim().held.deadline - 1;
-  course_.on_due(claim(), now_);
+  course_.on_due(claim());
   EXPECT_EQ(last().kind, BELAY_EVENT_AT_RISK);
   now_ += 1;
-  course_.on_due(claim(), now_);
+  course_.on_due(claim());
   EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
   EXPECT_EQ(last().status.reason, BELAY_REASON_NOT_RENEWED);
   EXPECT_EQ(events_.events.size(), 3U);
@@ -558,11 +557,11 @@ TEST_F(CourseAlone, WarnsOnceALeaseHasLessThanAThirdLeft) {
   claim().held.renew_at = kNever;
   const Micros third = claim().held.deadline - claim().held.lease / 3;
   now_ = third - 1;
-  course_.on_due(claim(), now_);
+  course_.on_due(claim());
   EXPECT_EQ(last().kind, BELAY_EVENT_ACQUIRED);
   now_ = third;
-  course_.on_due(claim(), now_);
-  course_.on_due(claim(), now_);
+  course_.on_due(claim());
+  course_.on_due(claim());
   ASSERT_EQ(events_.events.size(), 2U);
   EXPECT_EQ(last().kind, BELAY_EVENT_AT_RISK);
 }
@@ -586,10 +585,10 @@ TEST_F(CourseAlone, EndsAHoldALeaseAfterItsMaxHoldThoughItComesToKnowItLate) {
   AcquireRequest longer = for_owner(7);
   longer.lease = 10 * config_.watchdog_lease;
   acquire(2, longer);
-  watchdog_.extend_deadline(claim(), now_ + longer.lease, longer.lease, now_);
+  watchdog_.extend_deadline(claim(), now_ + longer.lease, longer.lease);
   now_ += kSecond + config_.watchdog_lease;
   EXPECT_EQ(claim().certain_until(*ledger_.hold(id)), now_);
-  course_.on_due(claim(), now_);
+  course_.on_due(claim());
   EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
   EXPECT_EQ(last().hold, id);
   EXPECT_EQ(last().status.reason, BELAY_REASON_MAX_HOLD);
@@ -598,10 +597,9 @@ TEST_F(CourseAlone, EndsAHoldALeaseAfterItsMaxHoldThoughItComesToKnowItLate) {
 
 TEST_F(CourseAlone, TakesTheServersWordForALoss) {
   Hold& hold = got(1);
-  ledger_.add_pending(2, PendingKind::kVerify, now_).hold = hold.id;
+  ledger_.add_pending(2, PendingKind::kVerify).hold = hold.id;
   hold.asked = {2};
-  course_.on_verdict({Verdict::Kind::kLost, &claim(), 0, 0, "", BELAY_REASON_BROKEN, "broken"},
-                     now_);
+  course_.on_verdict({Verdict::Kind::kLost, &claim(), 0, 0, "", BELAY_REASON_BROKEN, "broken"});
   ASSERT_EQ(events_.events.size(), 3U);
   EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_LOST);
   EXPECT_EQ(events_.events[1].status.reason, BELAY_REASON_BROKEN);
@@ -611,12 +609,11 @@ TEST_F(CourseAlone, TakesTheServersWordForALoss) {
 
 TEST_F(CourseAlone, BecomesSharedByADowngrade) {
   Hold& hold = got(1);
-  ledger_.add_pending(2, PendingKind::kDowngrade, now_).hold = hold.id;
+  ledger_.add_pending(2, PendingKind::kDowngrade).hold = hold.id;
   hold.asked = {2};
   claim().held.share_with = "r";
   course_.on_verdict(
-      {Verdict::Kind::kOurs, &claim(), claim().held.deadline, claim().held.lease, "r", 0, ""},
-      now_);
+      {Verdict::Kind::kOurs, &claim(), claim().held.deadline, claim().held.lease, "r", 0, ""});
   EXPECT_TRUE(claim().shared());
   EXPECT_EQ(last().kind, BELAY_EVENT_DOWNGRADED);
   EXPECT_TRUE(last().status.ok());
@@ -635,7 +632,7 @@ TEST_F(CourseAlone, AsksTheServerWhereAMessageSaysThatItWasBroken) {
 TEST_F(CourseAlone, LetsAnAbandonedHoldEndByItself) {
   const Micros deadline = now_ + config_.watchdog_lease;
   const std::int64_t id = got(1, for_owner(7)).id;
-  course_.abandon(ledger_.take_hold(id), now_);
+  course_.abandon(ledger_.take_hold(id));
   const Hold& hold = *ledger_.abandoned.at(id);
   EXPECT_LE(hold.ends_at, deadline);
   acquire(2, for_owner(7));
@@ -697,7 +694,7 @@ TEST_F(CourseAlone, DoesNotCallLostWhatItsOwnAskMayHaveFreed) {
   EXPECT_EQ(calls(), 1U);
   for (const LeaveCode code : {LeaveCode::kContended, LeaveCode::kNotOurs}) {
     const LeaveAnswer answer{code, server_time(), 0};
-    course_.on_left(claim(), claim().leaving[0].epoch, answer, "", now_);
+    course_.on_left(claim(), claim().leaving[0].epoch, answer, "");
   }
   EXPECT_EQ(last().kind, BELAY_EVENT_RELEASED);
   EXPECT_TRUE(last().status.ok());
@@ -711,7 +708,7 @@ TEST_F(CourseAlone, LooksAfterWhatItHasHandedOn) {
   EXPECT_EQ(claim().timer.at, now_ + drifted(200 * kMillisecond) + kLookAfter);
   Message settled = message(MessageKind::kSettled);
   settled.epoch = claim().leaving[0].epoch;
-  EXPECT_TRUE(course_.on_stray(lock_, settled, now_));
+  EXPECT_TRUE(course_.on_stray(lock_, settled));
   EXPECT_TRUE(ledger_.claims.empty());
   EXPECT_EQ(calls(), 0U);
 }
@@ -719,7 +716,7 @@ TEST_F(CourseAlone, LooksAfterWhatItHasHandedOn) {
 TEST_F(CourseAlone, LeavesOthersToLookAfterItWhereItsClientEnds) {
   got(1);
   course_.begin_closing();
-  course_.close(claim(), now_);
+  course_.close(claim());
   EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
   EXPECT_EQ(last().status.reason, BELAY_REASON_CLOSED);
   EXPECT_TRUE(claim().leaving[0].parting);
@@ -740,16 +737,16 @@ TEST_F(CourseAlone, LeavesAgainUntilTheRecordHasLapsed) {
   EXPECT_EQ(last().status.in_doubt_until, lapses);
   EXPECT_EQ(claim().timer.at, now_ + kSecond);
   now_ = lapses;
-  course_.send_leave(claim(), claim().leaving[0], now_);
+  course_.send_leave(claim(), claim().leaving[0]);
   const Flight flight = landed();
-  course_.on_left(claim(), flight.ref.epoch, std::nullopt, "NOPERM no", now_);
+  course_.on_left(claim(), flight.ref.epoch, std::nullopt, "NOPERM no");
   EXPECT_TRUE(claim().leaving.empty());
 }
 
 TEST_F(CourseAlone, IsInDoubtOfAReleaseUntilItsRecordHasLapsed) {
   drop(got(1).id, 2);
   const Micros lapses = claim().leaving[0].expires_by;
-  EXPECT_EQ(course_.release_timeout(*ledger_.pending(2), now_).in_doubt_until, lapses);
+  EXPECT_EQ(course_.release_timeout(*ledger_.pending(2)).in_doubt_until, lapses);
 }
 
 // The ask that is out may have prolonged what the message granted.
@@ -776,8 +773,8 @@ TEST_F(CourseAlone, LeavesOnceWhatOnlyAMessageKnowsOf) {
   EXPECT_EQ(calls(), 1U);
   EXPECT_TRUE(claim().leaving[0].stray);
   const Flight flight = landed();
-  course_.on_left(claim(), over, std::nullopt, "LOADING", now_);
-  course_.reconcile(claim(), now_);
+  course_.on_left(claim(), over, std::nullopt, "LOADING");
+  course_.reconcile(claim());
   EXPECT_TRUE(ledger_.claims.empty());
 }
 
@@ -811,7 +808,7 @@ TEST_F(CourseAlone, AsksAlthoughMessagesGoOnToTellOfLosses) {
     reply(LeaveCode::kOk);
   }
   const auto told_of = [this](std::int64_t epoch) {
-    course_.on_left(claim(), epoch, LeaveAnswer{LeaveCode::kNotOurs, server_time(), 0}, "", now_);
+    course_.on_left(claim(), epoch, LeaveAnswer{LeaveCode::kNotOurs, server_time(), 0}, "");
   };
   EXPECT_TRUE(hear_stray(1));
   calls();
@@ -830,11 +827,11 @@ TEST_F(CourseAlone, RepeatsItsLeavesOnANewConnection) {
   for (auto& [id, flight] : flights_.take_all_of(node_)) {
     --flight.ref.claim->in_flight;
   }
-  course_.on_cut(claim(), now_);
+  course_.on_cut(claim());
   EXPECT_FALSE(claim().leaving[0].in_flight);
   connect_again();
   calls();
-  course_.leave_again(claim(), now_);
+  course_.leave_again(claim());
   EXPECT_EQ(calls(), 1U);
   reply(LeaveCode::kOk);
   EXPECT_EQ(last().kind, BELAY_EVENT_RELEASED);
@@ -844,7 +841,7 @@ TEST_F(CourseAlone, TakesARenewalThatWasCutOffForOneThatTookPlace) {
   got(1);
   claim().held.renew_out = true;
   claim().held.renewed_until = claim().held.lapses_at + kSecond;
-  course_.on_cut(claim(), now_);
+  course_.on_cut(claim());
   EXPECT_FALSE(claim().held.renew_out);
   EXPECT_EQ(claim().held.lapses_at, claim().held.renewed_until);
 }

@@ -18,7 +18,7 @@ class LedgerAlone : public EngineParts {
  protected:
   // Waits in the line of the name's claim.
   Pending& waiting(std::int64_t tag, const std::string& name) {
-    Pending& pending = ledger_.add_pending(tag, PendingKind::kAcquire, now_);
+    Pending& pending = ledger_.add_pending(tag, PendingKind::kAcquire);
     pending.claim = &ledger_.claim_of(lock_, name);
     pending.place = pending.claim->waiting.insert(pending.claim->waiting.end(), &pending);
     pending.waits = true;
@@ -78,28 +78,29 @@ TEST_F(LedgerAlone, KnowsTheClaimThatAMessageIsAbout) {
 }
 
 TEST_F(LedgerAlone, CountsNoBlockingCallAndNoPartAsASubmission) {
-  Pending& first = ledger_.add_pending(1, PendingKind::kVerify, now_);
-  Pending& last = ledger_.add_pending(kMaxId, PendingKind::kVerify, now_);
-  Pending& blocking = ledger_.add_pending(kMaxId + 1, PendingKind::kVerify, now_);
-  Pending& part = ledger_.add_pending(-1, PendingKind::kVerify, now_);
+  Pending& first = ledger_.add_pending(1, PendingKind::kVerify);
+  Pending& last = ledger_.add_pending(kMaxId, PendingKind::kVerify);
+  Pending& blocking = ledger_.add_pending(kMaxId + 1, PendingKind::kVerify);
+  Pending& part = ledger_.add_pending(-1, PendingKind::kVerify);
   EXPECT_EQ(ledger_.submissions, 2U);
-  ledger_.take_pending(blocking);
-  ledger_.take_pending(part);
+  ledger_.retire(blocking);
+  ledger_.retire(part);
   EXPECT_EQ(ledger_.submissions, 2U);
-  ledger_.take_pending(first);
-  ledger_.take_pending(last);
+  ledger_.retire(first);
+  ledger_.retire(last);
   EXPECT_EQ(ledger_.submissions, 0U);
 }
 
 TEST_F(LedgerAlone, GivesEachSubmissionItsTurnAndTheRequestTimeout) {
-  const Pending& first = ledger_.add_pending(7, PendingKind::kRelease, now_);
-  const Pending& second = ledger_.add_pending(3, PendingKind::kExtend, now_ + kSecond);
+  const Pending& first = ledger_.add_pending(7, PendingKind::kRelease);
+  now_ += kSecond;
+  const Pending& second = ledger_.add_pending(3, PendingKind::kExtend);
   EXPECT_LT(first.order, second.order);
-  EXPECT_EQ(second.since, now_ + kSecond);
+  EXPECT_EQ(second.since, now_);
   EXPECT_EQ(second.kind, PendingKind::kExtend);
-  EXPECT_EQ(second.reach_by, now_ + kSecond + config_.request_timeout);
+  EXPECT_EQ(second.reach_by, now_ + config_.request_timeout);
   EXPECT_EQ(ledger_.timers.first()->pending, &first);
-  EXPECT_EQ(ledger_.timers.next(), now_ + config_.request_timeout);
+  EXPECT_EQ(ledger_.timers.next(), first.reach_by);
 }
 
 TEST_F(LedgerAlone, TakesASubmissionOutOfItsLineAndItsHold) {
@@ -108,12 +109,24 @@ TEST_F(LedgerAlone, TakesASubmissionOutOfItsLineAndItsHold) {
   Hold& hold = *held("a").holds.front();
   hold.asked = {2, 1};
   pending.hold = hold.id;
-  const std::unique_ptr<Pending> taken = ledger_.take_pending(pending);
-  EXPECT_EQ(taken->tag, 1);
+  ledger_.retire(pending);
   EXPECT_EQ(ledger_.pending(1), nullptr);
-  EXPECT_EQ(taken->timer.at, kNever);
+  EXPECT_EQ(ledger_.timers.first()->pending, ledger_.pending(2));
   EXPECT_EQ(ledger_.claim_of(lock_, "a").waiting.size(), 1U);
   EXPECT_EQ(hold.asked, std::vector<std::int64_t>{2});
+}
+
+TEST_F(LedgerAlone, KeepsWhatHasEndedUntilTheEntryEnds) {
+  Claim& claim = ledger_.claim_of(lock_, "a");
+  Pending& pending = waiting(1, "a");
+  ledger_.retire(pending);
+  ledger_.retire(claim);
+  EXPECT_FALSE(ledger_.stands(pending));
+  EXPECT_FALSE(ledger_.stands(claim));
+  EXPECT_TRUE(ledger_.stands(ledger_.claim_of(lock_, "a")));  // a new one
+  EXPECT_EQ(pending.claim, &claim);
+  EXPECT_EQ(claim.resource.name, "a");
+  ledger_.free_retired();
 }
 
 TEST_F(LedgerAlone, KnowsWhichServerASubmissionAsks) {
@@ -121,8 +134,8 @@ TEST_F(LedgerAlone, KnowsWhichServerASubmissionAsks) {
   Node& first = nodes.emplace_back(config_, me_.inbox(), 2, Links{&link_}, log_);
   Node& second = nodes.emplace_back(config_, me_.inbox(), 3, Links{&link_}, log_);
   Router router(on_two_servers(lock_.resource("a").slot), nodes);
-  Ledger ledger(config_, router, last_hold_);
-  Pending& pending = ledger.add_pending(1, PendingKind::kAcquire, now_);
+  Ledger ledger(config_, router, now_, last_hold_);
+  Pending& pending = ledger.add_pending(1, PendingKind::kAcquire);
   pending.claim = &ledger.claim_of(lock_, "b");
   EXPECT_EQ(&ledger.node_for(pending), &second);
   auto hold = std::make_unique<Hold>();
@@ -131,7 +144,7 @@ TEST_F(LedgerAlone, KnowsWhichServerASubmissionAsks) {
   pending.claim = nullptr;
   ledger.holds.emplace(5, std::move(hold));
   EXPECT_EQ(&ledger.node_for(pending), &first);
-  Pending& query = ledger.add_pending(2, PendingKind::kQuery, now_);
+  Pending& query = ledger.add_pending(2, PendingKind::kQuery);
   query.query = break_query(dialect_, "a", 0);
   EXPECT_EQ(&ledger.node_for(query), &first);
   query.query = break_query(dialect_, "b", 0);

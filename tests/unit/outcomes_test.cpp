@@ -18,9 +18,7 @@ namespace {
 
 class OutcomesAlone : public EngineParts {
  protected:
-  Pending& pending(std::int64_t tag, PendingKind kind) {
-    return ledger_.add_pending(tag, kind, now_);
-  }
+  Pending& pending(std::int64_t tag, PendingKind kind) { return ledger_.add_pending(tag, kind); }
 
   Pending& acquire(const Primitive& primitive) {
     Pending& acquire = pending(1, PendingKind::kAcquire);
@@ -29,7 +27,7 @@ class OutcomesAlone : public EngineParts {
   }
 
   const Event& ended(Pending& pending, Status status) {
-    outcomes_.complete(pending, std::move(status), now_);
+    outcomes_.complete(pending, std::move(status));
     return events_.events.back();
   }
 
@@ -109,11 +107,11 @@ TEST_F(OutcomesAlone, SayHowLongTheWaitWas) {
 // A try that others follow needs no words.
 TEST_F(OutcomesAlone, SayOfSeveralNamesThatOneWasBusyWhereThatIsTheEnd) {
   Bundle& whole = bundle(BundleStage::kTrying);
-  outcomes_.complete(part(-1, PendingKind::kAcquire), Status(BELAY_BUSY), now_);
+  outcomes_.complete(part(-1, PendingKind::kAcquire), Status(BELAY_BUSY));
   EXPECT_EQ(whole.failure.message, "");
   whole.failure = Status();
   whole.is_try = true;
-  outcomes_.complete(part(-2, PendingKind::kAcquire), Status(BELAY_BUSY), now_);
+  outcomes_.complete(part(-2, PendingKind::kAcquire), Status(BELAY_BUSY));
   EXPECT_TRUE(whole.failure.message.starts_with("one of the 2 names is held"));
 }
 
@@ -158,7 +156,7 @@ TEST_F(OutcomesAlone, OfAPartGoToItsBundle) {
   first.hold = 5;
   Event got = outcomes_.outcome(first, Status());
   got.fence = 50;
-  outcomes_.complete(first, std::move(got), now_);
+  outcomes_.complete(first, std::move(got));
   EXPECT_TRUE(events_.events.empty());
   EXPECT_EQ(whole.parts[0].tag, 0);
   EXPECT_EQ(whole.parts[0].hold, 5);
@@ -167,7 +165,7 @@ TEST_F(OutcomesAlone, OfAPartGoToItsBundle) {
   EXPECT_EQ(ledger_.bundles_due, std::vector<std::int64_t>{77});
   Pending& second = part(-2, PendingKind::kAcquire);
   second.hold = 6;
-  outcomes_.complete(second, Status(BELAY_UNAVAILABLE, "cut"), now_);
+  outcomes_.complete(second, Status(BELAY_UNAVAILABLE, "cut"));
   EXPECT_EQ(whole.parts[1].hold, 0);
   EXPECT_EQ(whole.failure.message, "cut");
   EXPECT_EQ(ledger_.parts_pending, 0U);
@@ -183,11 +181,11 @@ TEST_F(OutcomesAlone, OfPartsMakeTheWorstOfThemTheWhole) {
   Pending& second = part(-2, PendingKind::kExtend);
   Event bad = outcomes_.outcome(first, in_doubt(now_ + kSecond));
   bad.remaining = 3 * kSecond;
-  outcomes_.complete(first, std::move(bad), now_);
+  outcomes_.complete(first, std::move(bad));
   EXPECT_TRUE(ledger_.leads_due.empty());
   Event worse = outcomes_.outcome(second, Status(BELAY_NOT_PERMITTED));
   worse.remaining = 7 * kSecond;
-  outcomes_.complete(second, std::move(worse), now_);
+  outcomes_.complete(second, std::move(worse));
   EXPECT_EQ(ledger_.leads_due, std::vector<PendingRef>{lead.ref()});
   EXPECT_EQ(lead.event.status.code, BELAY_NOT_PERMITTED);
   EXPECT_EQ(lead.event.status.in_doubt_until, now_ + kSecond);
@@ -205,7 +203,7 @@ TEST_F(OutcomesAlone, OfPartsAreNotThoseOfALaterSubmissionOfTheSameTag) {
   lead.event = outcomes_.outcome(lead, Status());
   lead.parts = {-2};
   part(-2, PendingKind::kVerify);
-  outcomes_.complete(old_part, Status(BELAY_NOT_PERMITTED), now_);
+  outcomes_.complete(old_part, Status(BELAY_NOT_PERMITTED));
   EXPECT_TRUE(ledger_.leads_due.empty());
   EXPECT_EQ(lead.parts, std::vector<std::int64_t>{-2});
   EXPECT_TRUE(lead.event.status.ok());
@@ -224,7 +222,7 @@ TEST_F(OutcomesAlone, OfABundlesAcquireEndTheBundle) {
 TEST_F(OutcomesAlone, TellOfAHoldToWhoWantsToHearIt) {
   Hold& hold = *held("a", 5 * kSecond).holds.front();
   hold.ends_at = now_ + kSecond;
-  outcomes_.tell_of(hold, BELAY_EVENT_AT_RISK, Status(BELAY_OK, "late"), now_);
+  outcomes_.tell_of(hold, BELAY_EVENT_AT_RISK, Status(BELAY_OK, "late"));
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_EQ(events_.events[0].kind, BELAY_EVENT_AT_RISK);
   EXPECT_EQ(events_.events[0].hold, hold.id);
@@ -232,10 +230,10 @@ TEST_F(OutcomesAlone, TellOfAHoldToWhoWantsToHearIt) {
   EXPECT_EQ(events_.events[0].remaining, kSecond);
   EXPECT_EQ(events_.events[0].status.message, "late");
   hold.abandoned = true;
-  outcomes_.tell_of(hold, BELAY_EVENT_LOST, Status(BELAY_LOST), now_);
+  outcomes_.tell_of(hold, BELAY_EVENT_LOST, Status(BELAY_LOST));
   hold.abandoned = false;
   hold.notify = false;
-  outcomes_.tell_of(hold, BELAY_EVENT_LOST, Status(BELAY_LOST), now_);
+  outcomes_.tell_of(hold, BELAY_EVENT_LOST, Status(BELAY_LOST));
   EXPECT_EQ(events_.events.size(), 1U);
 }
 
@@ -243,15 +241,15 @@ TEST_F(OutcomesAlone, TellOfAPartToItsBundle) {
   Bundle& whole = bundle(BundleStage::kTaking);
   Hold& hold = *held("a").holds.front();
   hold.bundle = whole.id;
-  outcomes_.tell_of(hold, BELAY_EVENT_LOST, Status(BELAY_LOST, "early"), now_);
+  outcomes_.tell_of(hold, BELAY_EVENT_LOST, Status(BELAY_LOST, "early"));
   EXPECT_TRUE(whole.lost_a_part);
   EXPECT_TRUE(whole.loss.ok());
   EXPECT_EQ(ledger_.bundles_due, std::vector<std::int64_t>{77});
   whole.stage = BundleStage::kHeld;
-  outcomes_.tell_of(hold, BELAY_EVENT_AT_RISK, Status(BELAY_OK, "late"), now_);
+  outcomes_.tell_of(hold, BELAY_EVENT_AT_RISK, Status(BELAY_OK, "late"));
   EXPECT_EQ(whole.warning.message, "late");
-  outcomes_.tell_of(hold, BELAY_EVENT_LOST, Status(BELAY_LOST, "first"), now_);
-  outcomes_.tell_of(hold, BELAY_EVENT_LOST, Status(BELAY_LOST, "second"), now_);
+  outcomes_.tell_of(hold, BELAY_EVENT_LOST, Status(BELAY_LOST, "first"));
+  outcomes_.tell_of(hold, BELAY_EVENT_LOST, Status(BELAY_LOST, "second"));
   EXPECT_EQ(whole.loss.message, "first");
   EXPECT_TRUE(events_.events.empty());
 }

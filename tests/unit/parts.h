@@ -82,15 +82,15 @@ class EngineParts : public GreetedNode, public NodeEvents {
     if (claim.epoch == flight.ref.epoch) {
       claim.asking.out = false;
     }
-    course_.on_acquire_answer(flight.ref, node_, told, now_ - round_trip, now_);
-    course_.reconcile(claim, now_);
+    course_.on_acquire_answer(flight.ref, node_, told, now_ - round_trip);
+    course_.reconcile(claim);
   }
 
   void reply(LeaveCode code, Micros handed = 0) {
     const Flight flight = landed();
     course_.on_left(*flight.ref.claim, flight.ref.epoch, LeaveAnswer{code, server_time(), handed},
-                    "", now_);
-    course_.reconcile(*flight.ref.claim, now_);
+                    "");
+    course_.reconcile(*flight.ref.claim);
   }
 
   [[nodiscard]] AcquireAnswer told(AcquireCode code) const {
@@ -135,8 +135,8 @@ class EngineParts : public GreetedNode, public NodeEvents {
 
   void on_node_clock(Node& /*node*/, Micros /*now*/) override {}
 
-  Timing timing_{config_, 2};
-  Ledger ledger_{config_, core_.router(), last_hold_};
+  Timing timing_{config_, now_, 2};
+  Ledger ledger_{config_, core_.router(), now_, last_hold_};
   Flights flights_;
   Outcomes outcomes_{config_, ledger_, events_};
   Watchdog watchdog_{dialect_, timing_, ledger_, flights_, outcomes_};

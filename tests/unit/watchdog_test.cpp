@@ -29,22 +29,22 @@ class Renewals : public EngineParts {
   std::uint64_t renew(Claim& claim) {
     const std::uint64_t before = flights_.sent();
     watchdog_.want(claim);
-    watchdog_.flush(now_);
+    watchdog_.flush();
     return before + 1;
   }
 
   const Verdict& refuse(std::uint64_t renewal) {
     with_reply("-OOM command not allowed when used memory > 'maxmemory'.\r\n", [&](Reply reply) {
-      verdicts_ = watchdog_.on_reply(*flights_.take(renewal), reply, now_, now_);
+      verdicts_ = watchdog_.on_reply(*flights_.take(renewal), reply, now_);
     });
     return verdicts_.at(0);
   }
 
   void on_node_reply(Node& /*node*/, std::uint64_t id, Reply reply, Micros sent,
-                     Micros now) override {
+                     Micros /*now*/) override {
     const std::optional<Flight> flight = flights_.take(id);
     ASSERT_TRUE(flight.has_value());
-    verdicts_ = watchdog_.on_reply(*flight, reply, sent, now);
+    verdicts_ = watchdog_.on_reply(*flight, reply, sent);
   }
 
   std::vector<Verdict> verdicts_;
@@ -52,7 +52,7 @@ class Renewals : public EngineParts {
 
 TEST_F(Renewals, AreDueAtAThirdOfTheLease) {
   Claim& claim = held("a");
-  watchdog_.plan(claim, now_);
+  watchdog_.plan(claim);
   EXPECT_LE(claim.held.renew_at, now_ + config_.watchdog_lease / 3);
   EXPECT_GT(claim.held.renew_at, now_ + config_.watchdog_lease / 4);
   EXPECT_FALSE(watchdog_.due());
@@ -61,7 +61,7 @@ TEST_F(Renewals, AreDueAtAThirdOfTheLease) {
 TEST_F(Renewals, AreNotNeededByAFixedLease) {
   Claim& claim = held("a", 5 * kSecond);
   claim.held.look_at = kNever;
-  watchdog_.plan(claim, now_);
+  watchdog_.plan(claim);
   EXPECT_EQ(claim.held.renew_at, kNever);
 }
 
@@ -69,7 +69,7 @@ TEST_F(Renewals, OfClaimsOfOneNodeGoOutTogether) {
   for (int i = 0; i < 70; ++i) {
     watchdog_.want(held("name" + std::to_string(i)));
   }
-  EXPECT_EQ(watchdog_.flush(now_).size(), 70U);
+  EXPECT_EQ(watchdog_.flush().size(), 70U);
   EXPECT_EQ(renewals(), 2U);  // 64 at most in one
   EXPECT_FALSE(watchdog_.due());
 }
@@ -78,9 +78,9 @@ TEST_F(Renewals, AreAskedForOnceUntilAnswered) {
   Claim& claim = held("a");
   watchdog_.want(claim);
   watchdog_.want(claim);
-  watchdog_.flush(now_);
+  watchdog_.flush();
   watchdog_.want(claim);
-  watchdog_.flush(now_);
+  watchdog_.flush();
   EXPECT_EQ(renewals(), 1U);
   EXPECT_EQ(claim.in_flight, 1);
 }
@@ -88,7 +88,7 @@ TEST_F(Renewals, AreAskedForOnceUntilAnswered) {
 TEST_F(Renewals, ThatAreAnsweredMoveTheDeadline) {
   Claim& claim = held("a");
   watchdog_.want(claim);
-  watchdog_.flush(now_);
+  watchdog_.flush();
   const Micros sent = now_;
   now_ += 3 * kMillisecond;
   const Verdict& verdict = answer_renewal(1);
@@ -209,13 +209,13 @@ TEST_F(Renewals, OfWhatIsWaitedForGoOutApart) {
   watchdog_.want(held("b"));
   watchdog_.want(waited_for);
   watchdog_.want(held("c"));
-  watchdog_.flush(now_);
+  watchdog_.flush();
   EXPECT_EQ(renewals(), 2U);
 }
 
 TEST_F(Renewals, OfWhatTheServerDoesNotKnowSayThatItIsLost) {
   watchdog_.want(held("a"));
-  watchdog_.flush(now_);
+  watchdog_.flush();
   const Verdict& verdict = answer_renewal(2);
   EXPECT_EQ(verdict.kind, Verdict::Kind::kLost);
   EXPECT_EQ(verdict.reason, BELAY_REASON_GONE);
@@ -225,7 +225,7 @@ TEST_F(Renewals, OfWhatWasBrokenSayByWhom) {
   Claim& claim = held("a");
   claim.held.broken_by = "an operator";
   watchdog_.want(claim);
-  watchdog_.flush(now_);
+  watchdog_.flush();
   const Verdict& verdict = answer_renewal(2);
   EXPECT_EQ(verdict.reason, BELAY_REASON_BROKEN);
   EXPECT_NE(verdict.why.find("an operator"), std::string::npos);
@@ -234,7 +234,7 @@ TEST_F(Renewals, OfWhatWasBrokenSayByWhom) {
 TEST_F(Renewals, ThatAreRefusedAreAskedForAgain) {
   Claim& claim = held("a");
   watchdog_.want(claim);
-  watchdog_.flush(now_);
+  watchdog_.flush();
   answer("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
   EXPECT_EQ(verdicts_.at(0).kind, Verdict::Kind::kNothing);
   EXPECT_GT(claim.held.renew_at, now_);
@@ -249,7 +249,7 @@ TEST_F(Renewals, ThatMayNotShareAClaimLeaveItAloneUnlessAnotherCommandMayHaveSha
     claim.held.share_with = "r";
     const std::uint64_t renewal = renew(claim);
     if (verified) {
-      operations_.ask_about(1, *claim.holds.front(), PendingKind::kVerify, 0, now_);
+      operations_.ask_about(1, *claim.holds.front(), PendingKind::kVerify, 0);
     }
     EXPECT_EQ(refuse(renewal).kind, verified ? Verdict::Kind::kNothing : Verdict::Kind::kOursAlone);
   }
@@ -259,7 +259,7 @@ TEST_F(Renewals, ThatMayNotShareAClaimDoNotTellWhatACutOneHasDone) {
   Claim& claim = held("a");
   claim.held.share_with = "r";
   renew(claim);
-  course_.on_cut(claim, now_);
+  course_.on_cut(claim);
   EXPECT_EQ(refuse(renew(claim)).kind, Verdict::Kind::kNothing);
 }
 
@@ -267,7 +267,7 @@ TEST_F(Renewals, ThatMayNotShareAClaimDoNotTellWhatACutOneHasDone) {
 TEST_F(Renewals, OfAnEpochThatIsOverSayNothing) {
   Claim& claim = held("a");
   watchdog_.want(claim);
-  watchdog_.flush(now_);
+  watchdog_.flush();
   claim.epoch = ++ledger_.last_epoch;
   EXPECT_EQ(answer_renewal(2).kind, Verdict::Kind::kNothing);
 }
@@ -275,7 +275,7 @@ TEST_F(Renewals, OfAnEpochThatIsOverSayNothing) {
 TEST_F(Renewals, TakeBackThatAHoldIsAtRisk) {
   Claim& claim = held("a");
   claim.holds.front()->at_risk = true;
-  watchdog_.extend_deadline(claim, claim.held.deadline + kSecond, config_.watchdog_lease, now_);
+  watchdog_.extend_deadline(claim, claim.held.deadline + kSecond, config_.watchdog_lease);
   EXPECT_FALSE(claim.holds.front()->at_risk);
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_EQ(events_.events[0].kind, BELAY_EVENT_RECOVERED);
@@ -286,7 +286,7 @@ TEST_F(Renewals, WatchOnlyWhatIsHeldAlone) {
   Claim& alone = held("a");
   Claim& shared = held("b");
   shared.want.group = "readers";
-  watchdog_.watch({&alone, &shared}, now_);
+  watchdog_.watch({&alone, &shared});
   ASSERT_EQ(link_.sent.size(), 2U);  // CLIENT CACHING YES, EXISTS
   EXPECT_NE(link_.sent[1].find("{a}"), std::string::npos);
   EXPECT_EQ(link_.sent[1].find("{b}"), std::string::npos);
