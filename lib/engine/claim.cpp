@@ -30,11 +30,6 @@ void Claim::begin(std::int64_t next, Micros poll_at) {
   asking = Asking();
   asking.poll_at = poll_at;
   was_cut = false;
-  held.share_with.clear();
-  held.shares_sent = 0;
-  held.share_at = kNever;
-  held.lost_alone = false;
-  held.delay_until = 0;
   refusal = Status();
   for (Leaving& one : leaving) {
     one.goes_first = one.lost;
@@ -47,6 +42,7 @@ void Claim::take(const Grant& grant, Micros now) {
   state = ClaimState::kHeld;
   asking.again_at = kNever;
   was_cut = was_cut && grant.confirmed;
+  held = Held();
   held.permits = grant.permits;
   held.fence = grant.fence;
   held.next_fence = grant.fence;
@@ -58,18 +54,11 @@ void Claim::take(const Grant& grant, Micros now) {
   held.lease = grant.lease;
   // An ask that was cut off may have been for longer: what is told again is not shortened.
   held.lapses_at = std::max(now + drifted(grant.lease), asking.cut_until);
-  held.renew_at = kNever;
-  held.renew_out = false;
-  held.renew_in_full = false;
   sits({grant.since, want.lock_delay, grant.permits}, grant.lease, now);
   held.look_at = watchable() ? now + kWatchAfter : kNever;
   held.others_wait = grant.others_wait;
-  held.in_question = false;
-  held.broken_by.clear();
-  held.stays_alone = false;
   held.others_since = now;
   held.heard_at = now;
-  held.handoffs = 0;
   if (!grant.confirmed) {  // rule 5
     const Micros latest = grant.deadline - std::max(2 * node->round_trip(), grant.lease / 2);
     held.renew_at = std::max(now, std::min(now + grant.lease / 3, latest));
@@ -96,13 +85,10 @@ Leaving Claim::end(Micros now) {
   left.seat = held.seat;
   left.uncontended =
       was_held && held.confirmed && !held.others_wait && !asking.suspect_until.any() && !left.lost;
+  left.broken_by = held.broken_by;
   state = ClaimState::kIdle;
-  held.awaits_reply = false;
-  asking.told_to_look = false;
-  asking.out = false;
-  asking.again_at = kNever;
-  held.renew_at = kNever;
-  held.renew_out = false;
+  asking = Asking();
+  held = Held();
   return left;
 }
 

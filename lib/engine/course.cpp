@@ -802,7 +802,7 @@ Status Course::status_of_release(const Claim& claim, const Leaving& leaving, Lea
     return {};
   }
   const std::int64_t hold = pending->bundle != 0 ? pending->bundle : pending->hold;
-  const std::string& by = claim.held.broken_by;
+  const std::string& by = leaving.broken_by;
   return by.empty()
              ? lost(hold, claim, BELAY_REASON_GONE, "the server did not have it at the release")
              : lost(hold, claim, BELAY_REASON_BROKEN, "it was broken by " + by);
@@ -959,12 +959,12 @@ bool Course::on_stray(const Primitive& primitive, const Message& message) {
     }
     return true;
   }
-  const bool leaves = claim != nullptr && claim->leaving_of(message.epoch) != nullptr;
-  if (!leaves && !admit_stray(claim, message)) {
+  Leaving* const left = claim == nullptr ? nullptr : claim->leaving_of(message.epoch);
+  if (left == nullptr && !admit_stray(claim, message)) {
     return false;
   }
-  if (leaves && claim->epoch == message.epoch && message.kind == MessageKind::kBroken) {
-    claim->held.broken_by = message.by;
+  if (left != nullptr && message.kind == MessageKind::kBroken) {
+    left->broken_by = message.by;
   }
   if (claim == nullptr) {
     claim = &ledger_.claim_for_acquire(primitive, message.name);

@@ -148,6 +148,8 @@ struct Leaving {
   PendingRef release;
   // Local time until which the server had vouched for it.
   Micros ours_until = 0;
+  // Who broke it, as a message says.
+  std::string broken_by;
   // The latest fence of its range that it has given; 0: a server that has lost data may not know of
   // a later one.
   std::int64_t given = 0;

@@ -55,7 +55,6 @@ class ClaimAlone : public EngineParts {
 
 TEST_F(ClaimAlone, AsksForWhatTheFirstInItsLineWants) {
   claim_.asking.ticket = 9;
-  claim_.held.share_with = "x";
   claim_.refusal = Status(BELAY_SERVER_ERROR);
   waiting(1, of_group("readers"));
   waiting(2);
@@ -65,7 +64,6 @@ TEST_F(ClaimAlone, AsksForWhatTheFirstInItsLineWants) {
   EXPECT_EQ(claim_.want.group, "readers");
   EXPECT_EQ(claim_.asking.poll_at, now_ + kSecond);
   EXPECT_EQ(claim_.asking.ticket, 0);
-  EXPECT_EQ(claim_.held.share_with, "");
   EXPECT_TRUE(claim_.refusal.ok());
 }
 
@@ -110,12 +108,12 @@ TEST_F(ClaimAlone, EndsWithWhatTheServerMayStillKnowOfIt) {
   EXPECT_FALSE(ended.uncontended);
   EXPECT_EQ(claim.state, ClaimState::kIdle);
   EXPECT_FALSE(claim.held.renew_out);
+  EXPECT_FALSE(claim.held.confirmed);
 }
 
 TEST_F(ClaimAlone, LeavesAQueueThatStandsWithoutPolls) {
   waiting(1);
   claim_.begin(7, kNever);
-  claim_.held.confirmed = true;  // a tenure before
   claim_.asking.ticket = 3;
   claim_.asking.told_to_look = true;
   claim_.asking.again_at = now_ + kSecond;

@@ -687,6 +687,23 @@ TEST_F(CourseAlone, SaysThatTheServerDidNotHaveWhatItLeavesInFull) {
   EXPECT_EQ(last().status.code, BELAY_LOST);
 }
 
+// Also where the next claim of the name has begun.
+TEST_F(CourseAlone, SaysWhoBrokeWhatIsBeingReleased) {
+  drop(got(1).id, 2);
+  const Flight release = landed();
+  const std::int64_t released = release.ref.epoch;
+  node_.on_link_closed(Status(BELAY_UNAVAILABLE, "cut"), now_);
+  acquire(3);  // which waits for a connection
+  EXPECT_NE(claim().epoch, released);
+  Message broken = message(MessageKind::kBroken);
+  broken.epoch = released;
+  broken.by = "an operator";
+  EXPECT_TRUE(course_.on_stray(lock_, broken));
+  course_.on_left(claim(), released, LeaveAnswer{LeaveCode::kNotOurs, server_time(), 0}, "");
+  EXPECT_EQ(last().status.reason, BELAY_REASON_BROKEN);
+  EXPECT_NE(last().status.message.find("an operator"), std::string::npos);
+}
+
 TEST_F(CourseAlone, DoesNotCallLostWhatItsOwnAskMayHaveFreed) {
   drop(got(1).id, 2);
   calls();
