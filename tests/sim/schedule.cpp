@@ -713,6 +713,9 @@ class Schedule {
 
   void lost_in_calm(const Process& process, const Event& event) {
     const Grant& grant = grants_.at({process.number(), event.hold});
+    if (event.kind == BELAY_EVENT_AT_RISK && world_.slipped()) {
+      return;  // a renewal seems to have been out for longer than it was
+    }
     if (!grant.timed) {
       service_.lost(grant.name, event.status.message, grant.at);
     } else if (event.kind == BELAY_EVENT_LOST) {

@@ -50,6 +50,9 @@ struct Decisions {
   std::vector<std::uint64_t> taken;            // all the others, in order
 };
 
+// How much earlier than its entry a thread may have read the clock.
+inline constexpr Micros kLongestSlip = 3 * kMillisecond;
+
 class World;
 
 // A client's end of a connection, as Node sees it.
@@ -117,7 +120,14 @@ class World {
   }
 
   // How much earlier than now a thread has read the clock.
-  Micros clock_slip() { return faults_.clock_slips && chance(20) ? span(1, 3 * kMillisecond) : 0; }
+  Micros clock_slip() {
+    const bool slips = faults_.clock_slips && chance(20);
+    slipped_at_ = slips ? now_ : slipped_at_;
+    return slips ? span(1, kLongestSlip) : 0;
+  }
+
+  // Whether what counts from an entry may count from an earlier clock than the entry's.
+  [[nodiscard]] bool slipped() const { return now_ - slipped_at_ <= kLongestSlip; }
 
   // Whether to do something that a smaller schedule may leave out.
   bool decide();
@@ -298,6 +308,7 @@ class World {
   Micros shortest_delay_ = 50;
   const Micros longest_delay_;
   Micros now_ = 0;
+  Micros slipped_at_ = -kSecond;
   std::uint64_t order_ = 0;
   std::uint64_t events_ = 0;
   std::vector<Event> queue_;  // a heap
