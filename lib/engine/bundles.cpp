@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/course.h"
+#include "engine/departures.h"
 #include "engine/operations.h"
 #include "route/server_error.h"
 
@@ -14,7 +15,6 @@ namespace belay {
 namespace {
 
 constexpr Micros kRestartsPerLease = 3;  // a lease, while the other names are waited for
-constexpr std::size_t kMostLeft = 32;
 
 }  // namespace
 
@@ -129,64 +129,6 @@ void Bundles::on_acquired(const Flight& flight, Reply reply, Micros sent) {
     }
     course_.reconcile(claim);
   }
-}
-
-// ---- Leaving
-
-// One command a group of slots, of a bounded size: each of its names may have waiters to be served.
-void Bundles::flush_leaves() {
-  gathers_leaves_ = false;
-  std::map<std::uint16_t, std::vector<ClaimRef>> groups;
-  for (const ClaimRef& left : std::exchange(leaves_due_, {})) {
-    std::vector<ClaimRef>& group = groups[ledger_.router.group_of(left.claim->resource.slot)];
-    group.push_back(left);
-    if (group.size() == kMostLeft) {
-      send_leaves(std::exchange(group, {}));
-    }
-  }
-  for (const auto& [number, group] : groups) {
-    if (!group.empty()) {
-      send_leaves(group);
-    }
-  }
-}
-
-void Bundles::send_leaves(const std::vector<ClaimRef>& claims) {
-  Flight flight;
-  flight.kind = FlightKind::kBundleLeft;
-  flight.refs = claims;
-  std::vector<LeavePart> parts;
-  parts.reserve(claims.size());
-  for (const ClaimRef& left : claims) {
-    const Leaving& leaving = *left.claim->leaving_of(left.epoch);
-    parts.push_back({&left.claim->resource, course_.args_of(*left.claim, leaving)});
-    flight.in_vain = flight.in_vain || leaving.in_vain;
-  }
-  flights_.send(*claims.front().claim->node, dialect_.leave_all(parts), std::move(flight),
-                ledger_.now);
-}
-
-void Bundles::on_left_together(const Flight& flight, Reply reply, Micros sent) {
-  const auto answers = dialect_.read_leave_all(reply, flight.refs.size());
-  gathers_leaves_ = answers.has_value();
-  for (std::size_t i = 0; i < flight.refs.size(); ++i) {
-    Claim& claim = *flight.refs[i].claim;
-    const std::int64_t epoch = flight.refs[i].epoch;
-    --claim.in_flight;
-    Leaving* const found = claim.leaving_of(epoch);
-    if (answers || flight.refs.size() == 1) {
-      const auto answer = answers ? std::optional((*answers)[i]) : std::nullopt;
-      if (answer && answer->server_time.any()) {
-        flight.node->saw_time(answer->server_time, sent, ledger_.now);
-      }
-      course_.on_left(claim, epoch, answer, error_words(reply));
-    } else if (found != nullptr) {  // whose fault it is shows only one by one
-      found->in_flight = false;
-      course_.send_leave(claim, *found);
-    }
-    course_.reconcile(claim);
-  }
-  flush_leaves();
 }
 
 // ---- Parts and their lead
@@ -393,7 +335,7 @@ std::optional<Micros> Bundles::doubt_of(const Bundle& bundle) const {
 
 // Ends what the bundle has and asks for, name by name, in the background.
 void Bundles::give_back(Bundle& bundle) {
-  gathers_leaves_ = true;
+  departures_.gather();
   for (BundlePart& part : bundle.parts) {
     if (Pending* const asked = ledger_.pending(std::exchange(part.tag, 0)); asked != nullptr) {
       Claim& claim = *asked->claim;
@@ -410,7 +352,7 @@ void Bundles::give_back(Bundle& bundle) {
       course_.drop_hold(*hold, nullptr);
     }
   }
-  flush_leaves();
+  departures_.send_gathered();
 }
 
 // ---- Holding
@@ -488,13 +430,13 @@ void Bundles::release(std::int64_t tag, Bundle& bundle) {
     lead.held_since = bundle.since;
   }
   ledger_.retire(bundle);
-  gathers_leaves_ = true;
+  departures_.gather();
   for (const BundlePart& part : bundle.parts) {
     if (const std::unique_ptr<Hold> hold = ledger_.take_hold(part.hold); hold != nullptr) {
       course_.drop_hold(*hold, &add_part(lead));
     }
   }
-  flush_leaves();
+  departures_.send_gathered();
 }
 
 Status Bundles::let_go(Bundle& bundle) {

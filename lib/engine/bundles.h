@@ -20,13 +20,14 @@
 namespace belay {
 
 class Course;
+class Departures;
 class Operations;
 
 class Bundles {
  public:
   Bundles(const Dialect& dialect, Timing& timing, Ledger& ledger, Flights& flights,
           Outcomes& outcomes, EngineEvents& events, Watchdog& watchdog, Course& course,
-          Operations& operations)
+          Operations& operations, Departures& departures)
       : dialect_(dialect),
         timing_(timing),
         ledger_(ledger),
@@ -35,7 +36,8 @@ class Bundles {
         events_(events),
         watchdog_(watchdog),
         course_(course),
-        operations_(operations) {}
+        operations_(operations),
+        departures_(departures) {}
 
   // Submissions, admitted already.
   void acquire(std::int64_t tag, const AcquireRequest& request, Micros wait);
@@ -54,17 +56,7 @@ class Bundles {
   // A claim that is to be asked for waits for the others of its bundle.
   void ask_with_others(Claim& claim);
 
-  // Whether a leave that is due goes out together with others.
-  [[nodiscard]] bool gathers(Claim& claim, const Leaving& leaving) {
-    const bool gathered = gathers_leaves_ && claim.waiting.empty();
-    if (gathered) {
-      leaves_due_.push_back({&claim, leaving.epoch});
-    }
-    return gathered;
-  }
-
   void on_acquired(const Flight& flight, Reply reply, Micros sent);
-  void on_left_together(const Flight& flight, Reply reply, Micros sent);
 
   // The end of an entry: what has come of the parts, and what is asked for together.
   [[nodiscard]] bool due() const { return !ledger_.bundles_due.empty() || !asks_due_.empty(); }
@@ -75,8 +67,6 @@ class Bundles {
  private:
   void ask_part(Bundle& bundle, std::size_t index);
   void send_ask(const std::vector<Claim*>& claims);
-  void flush_leaves();
-  void send_leaves(const std::vector<ClaimRef>& claims);
   Pending& add_lead(std::int64_t tag, PendingKind kind, const Bundle& bundle);
   Pending& add_part(Pending& lead);
   void take_step(Bundle& bundle);
@@ -99,9 +89,8 @@ class Bundles {
   Watchdog& watchdog_;
   Course& course_;
   Operations& operations_;
+  Departures& departures_;
   std::vector<Claim*> asks_due_;
-  bool gathers_leaves_ = false;
-  std::vector<ClaimRef> leaves_due_;
 };
 
 }  // namespace belay

@@ -6,6 +6,7 @@
 
 #include "engine/barrier.h"
 #include "engine/bundles.h"
+#include "engine/departures.h"
 #include "route/server_error.h"
 
 namespace belay {
@@ -16,20 +17,6 @@ namespace {
 constexpr Micros kLeastTrips = 4;
 constexpr Micros kUsable = 200;                    // a deadline nearer than this is as good as past
 constexpr Micros kRetryPause = 50 * kMillisecond;  // after an error that may pass
-constexpr Micros kRefusedPause = kSecond;          // after one that somebody has to mend
-
-// So many messages about epochs that are over make us leave these, in that time: anybody who may
-// publish could send any number, and what stands there lapses by itself.
-constexpr int kMostStrays = 256;
-constexpr Micros kStrayWindow = 5 * kSecond;
-
-// `hold`: as its holder knows it.
-Status lost(std::int64_t hold, const Claim& claim, std::int32_t reason, const std::string& why) {
-  Status loss(BELAY_LOST, "hold " + std::to_string(hold) + " of '" + claim.resource.name +
-                              "' was lost: " + why);
-  loss.reason = reason;
-  return loss;
-}
 
 }  // namespace
 
@@ -215,19 +202,19 @@ AcquireArgs Course::begin_ask(Claim& claim) {
   return args;
 }
 
-void Course::on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent) {
+void Course::on_acquire_reply(const Flight& flight, Reply reply, Micros sent) {
+  Claim& claim = *flight.ref.claim;
+  --claim.in_flight;
   const bool current = claim.epoch == flight.ref.epoch && claim.state != ClaimState::kIdle;
   if (current) {
     claim.asking.out = false;
   }
-  const std::optional<AcquireAnswer> answer = claim.primitive->read_acquire(reply);
-  if (!answer) {
-    if (current && claim.state == ClaimState::kAsking) {
-      on_acquire_error(claim, error_words(reply));
-    }
-    return;
+  if (const std::optional<AcquireAnswer> answer = claim.primitive->read_acquire(reply)) {
+    on_acquire_answer(flight.ref, *flight.node, *answer, sent);
+  } else if (current && claim.state == ClaimState::kAsking) {
+    on_acquire_error(claim, error_words(reply));
   }
-  on_acquire_answer(flight.ref, *flight.node, *answer, sent);
+  reconcile(claim);
 }
 
 void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireAnswer& answer,
@@ -368,7 +355,7 @@ void Course::on_grant(Claim& claim, const Grant& grant) {
     Leaving leaving;  // rules 11, 12
     leaving.epoch = grant.epoch;
     leaving.expires_by = ledger_.now + drifted(grant.lease);
-    leave(claim, leaving);
+    departures_.leave(claim, leaving);
     return;
   }
   if (claim.state == ClaimState::kHeld) {
@@ -679,12 +666,7 @@ void Course::abandon(std::unique_ptr<Hold> hold) {
 
 // Whoever holds it learns that it is lost before the server is told to free it.
 void Course::close(Claim& claim) {
-  for (Leaving& leaving : claim.leaving) {
-    if (leaving.looks_after) {  // from now on others do
-      send_leave(claim, leaving);
-    }
-  }
-  std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.looks_after; });
+  departures_.stop_looking_after(claim);
   if (claim.state == ClaimState::kHeld) {
     bool abandoned = false;
     for (Hold* hold : std::exchange(claim.holds, {})) {
@@ -706,106 +688,16 @@ void Course::end(Claim& claim, bool leaves, const PendingRef& release) {
   }
   if (leaves || leaving.sweep_until.any()) {
     leaving.release = release;
-    leave(claim, leaving);
+    departures_.leave(claim, leaving);
   }
 }
 
-// Rule 10: asked again until it is answered.
-void Course::leave(Claim& claim, const Leaving& leaving) {
-  if (Leaving* const found = claim.leaving_of(leaving.epoch); found != nullptr) {
-    found->sweep_until = std::max(found->sweep_until, leaving.sweep_until);
-    if (found->looks_after) {  // as it goes on doing
-      found->look_at = found->again_at;
-    }
-    send_leave(claim, *found);
-    return;
-  }
-  claim.leaving.push_back(leaving);
-  send_leave(claim, claim.leaving.back());
-}
-
-void Course::send_leave(Claim& claim, Leaving& leaving) {
-  if (leaving.in_flight || !claim.node->up()) {
-    return;
-  }
-  leaving.in_flight = true;
-  ++leaving.sent;
-  leaving.looks_after = false;
-  leaving.parting = closing_;
-  leaving.again_at = kNever;
-  if (bundles_.gathers(claim, leaving)) {
-    return;
-  }
-  Flight flight;
-  flight.kind = FlightKind::kLeave;
-  flight.ref = {&claim, leaving.epoch};
-  flight.in_vain = leaving.in_vain;
-  flights_.send(*claim.node, claim.primitive->leave(claim.resource, args_of(claim, leaving)),
-                std::move(flight), ledger_.now);
-}
-
-LeaveArgs Course::args_of(const Claim& claim, const Leaving& leaving) const {
-  return {leaving.epoch,   ledger_.highest_fence_of(claim.resource.slot),
-          leaving.lost,    leaving.uncontended,
-          leaving.parting, leaving.given,
-          leaving.joint,   leaving.fence,
-          leaving.seat};
-}
-
-void Course::on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
-                     std::string_view words) {
-  Leaving* const found = claim.leaving_of(epoch);
-  if (found == nullptr) {
-    return;
-  }
-  const bool held_back = claim.loss_is_untold();
-  found->in_flight = false;
-  const bool was_uncontended = std::exchange(found->uncontended, false);
-  if (answer && answer->code == LeaveCode::kContended && was_uncontended) {
-    found->sent -= found->overtaken ? 0 : 1;
-    send_leave(claim, *found);
-  } else if (answer && answer->code != LeaveCode::kContended) {
-    on_leave_answer(claim, *found, *answer);
-  } else {
-    on_leave_error(claim, *found, words);
-  }
-  if (held_back && claim.state == ClaimState::kAsking && claim.asking.again_at == kNever) {
+// The server has answered a leave. What has waited until it has heard of a loss is asked for.
+void Course::on_left(Claim& claim) {
+  if (claim.state == ClaimState::kAsking && claim.asking.again_at == kNever) {
     ask(claim);
   }
-}
-
-void Course::on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer) {
-  leaving.answered = true;
-  complete_release(leaving, status_of_release(claim, leaving, answer.code));
-  if (answer.code == LeaveCode::kMore) {
-    send_leave(claim, leaving);
-  } else if (leaving.sweep_until.any() && leaving.sweep_until >= answer.server_time) {
-    leaving.again_at =
-        ledger_.now + drifted(leaving.sweep_until - answer.server_time) + 2 * kMillisecond;
-  } else if (answer.handed > 0 && !leaving.parting) {
-    leaving.looks_after = true;
-    leaving.again_at = closing_ ? ledger_.now : ledger_.now + drifted(answer.handed) + kLookAfter;
-  } else if (leaving.look_at != kNever && !leaving.parting) {  // nobody else may look in its place
-    leaving.looks_after = true;
-    leaving.again_at = closing_ ? ledger_.now : std::exchange(leaving.look_at, kNever);
-  } else {
-    claim.forget(leaving);
-  }
-}
-
-// Rule 10: what the server did not have was lost, unless it may have lapsed on the way, or an
-// earlier command of ours may have freed it.
-Status Course::status_of_release(const Claim& claim, const Leaving& leaving, LeaveCode code) const {
-  const Pending* const pending = ledger_.pending(leaving.release);
-  if (pending == nullptr || code != LeaveCode::kNotOurs || leaving.sent > 1 ||
-      ledger_.now >= leaving.ours_until) {
-    return {};
-  }
-  const std::int64_t hold = pending->bundle != 0 ? pending->bundle : pending->hold;
-  const std::string& by = leaving.broken_by;
-  return by.empty()
-             ? lost(hold, claim, BELAY_REASON_GONE, "the server did not have it at the release")
-             : lost(hold, claim, BELAY_REASON_BROKEN, "it was broken by " + by);
+  reconcile(claim);
 }
 
 // The grant that this client has passed on was taken up.
@@ -820,42 +712,9 @@ void Course::on_settled(Claim& claim, std::int64_t epoch) {
   }
 }
 
-// An error, or a reply that is none of the script's. Asked again until the record has lapsed
-// whatever happens.
-void Course::on_leave_error(Claim& claim, Leaving& leaving, std::string_view words) {
-  const ServerError error = classify_error(words);
-  if (error.remedy == Remedy::kAskAgain) {
-    send_leave(claim, leaving);
-    return;
-  }
-  if (leaving.stray) {
-    claim.forget(leaving);
-    return;
-  }
-  leaving.again_at = ledger_.now + (error.remedy == Remedy::kGiveUp ? kRefusedPause : kRetryPause);
-  if (error.remedy != Remedy::kGiveUp) {
-    return;
-  }
-  leaving.answered = true;
-  Status status(error.status, claim.node->display() + " refused to release '" +
-                                  claim.resource.name + "': " + claim.node->explained(words));
-  status.in_doubt_until = leaving.expires_by;
-  complete_release(leaving, std::move(status));
-  if (ledger_.now >= leaving.expires_by) {
-    claim.forget(leaving);
-  }
-}
-
-void Course::complete_release(Leaving& leaving, Status status) {
-  Pending* const pending = ledger_.pending(std::exchange(leaving.release, {}));
-  if (pending != nullptr) {
-    outcomes_.complete(*pending, std::move(status));
-  }
-}
-
 // It is out of its claim's list already.
 void Course::declare_lost(Hold& hold, std::int32_t reason, const std::string& why) {
-  hold.loss = lost(hold.known_as(), *std::exchange(hold.claim, nullptr), reason, why);
+  hold.loss = Outcomes::lost(hold.known_as(), *std::exchange(hold.claim, nullptr), reason, why);
   if (hold.bundle == 0) {
     outcomes_.count_loss(hold.since, ledger_.now);
   }
@@ -924,76 +783,24 @@ void Course::on_message(Claim& claim, const Node& node, const Message& message) 
   }
 }
 
-// Whether a message about an epoch that is over may make us leave it. One that stands for another
-// name or kind may not: its leave would free it. Nor one that names another kind than the lock that
-// is being released: the release could not tell what it found. Nor one that is newer than what
-// stands for this name: its leave would take that out of the queue.
-bool Course::admit_stray(const Claim* claim, const Message& message) {
-  const bool newer =
-      claim != nullptr && claim->state != ClaimState::kIdle && message.epoch > claim->epoch;
-  Claim* const lock = ledger_.find_claim(Kind::kLock, message.name);
-  const bool released = lock != nullptr && lock->leaving_of(message.epoch) != nullptr;
-  const bool is_left =
-      claim != nullptr && claim->epoch == message.epoch && claim->state == ClaimState::kIdle;
-  const bool stands = ledger_.epochs.contains(message.epoch) && !is_left;
-  if (message.epoch < 1 || message.epoch > ledger_.last_epoch || stands || newer || released) {
-    return false;
-  }
-  if (ledger_.now - strays_since_ >= kStrayWindow) {
-    strays_since_ = ledger_.now;
-    strays_ = 0;
-  }
-  return ++strays_ <= kMostStrays;
-}
-
-// Rule 12: a message about an epoch that is over. False: it is none for us, or one too many.
+// About an epoch that is over.
 bool Course::on_stray(const Primitive& primitive, const Message& message) {
   if (message.kind == MessageKind::kPassed) {
     return true;  // nothing of it is left there
   }
-  Claim* claim = ledger_.claim_of_past(message);
-  if (message.kind == MessageKind::kSettled) {
-    if (claim != nullptr) {
+  const bool settled = message.kind == MessageKind::kSettled;
+  Claim* const claim =
+      settled ? ledger_.claim_of_past(message) : departures_.on_stray(primitive, message);
+  if (claim != nullptr) {
+    if (settled) {
       on_settled(*claim, message.epoch);
-      reconcile(*claim);
     }
-    return true;
+    reconcile(*claim);
   }
-  Leaving* const left = claim == nullptr ? nullptr : claim->leaving_of(message.epoch);
-  if (left == nullptr && !admit_stray(claim, message)) {
-    return false;
-  }
-  if (left != nullptr && message.kind == MessageKind::kBroken) {
-    left->broken_by = message.by;
-  }
-  if (claim == nullptr) {
-    claim = &ledger_.claim_for_acquire(primitive, message.name);
-  }
-  Leaving leaving;
-  leaving.epoch = message.epoch;
-  leaving.expires_by = ledger_.now + timing_.watchdog_lease();
-  leaving.stray = true;
-  // A holder who released it has said so before: whoever is taken for one has lost it. So also
-  // where the message is its grant, which may be an old one that somebody sends again.
-  leaving.lost = true;
-  leave(*claim, leaving);
-  reconcile(*claim);
-  return true;
+  return settled || claim != nullptr;
 }
 
 // ---- Connections
-
-// Where older connections were killed, nothing of theirs can arrive any more.
-void Course::leave_again(Claim& claim) {
-  const bool ghosts = claim.node->has_ghosts();
-  claim.asking.suspect_until = ghosts ? claim.asking.suspect_until : ServerTime();
-  for (Leaving& leaving : claim.leaving) {
-    leaving.sweep_until = ghosts ? leaving.sweep_until : ServerTime();
-    if (!leaving.looks_after || leaving.again_at == kNever) {
-      send_leave(claim, leaving);
-    }
-  }
-}
 
 // What it had in flight is lost.
 void Course::on_cut(Claim& claim) {
@@ -1003,11 +810,7 @@ void Course::on_cut(Claim& claim) {
     claim.held.lapses_at = std::max(claim.held.lapses_at, claim.held.renewed_until);
   }
   claim.held.renew_at = kNever;
-  std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.stray; });
-  for (Leaving& leaving : claim.leaving) {
-    leaving.in_flight = false;
-    leaving.again_at = leaving.looks_after ? leaving.again_at : kNever;
-  }
+  departures_.on_cut(claim);
   reconcile(claim);
 }
 
@@ -1024,12 +827,7 @@ void Course::on_due(Claim& claim) {
     claim.asking.again_at = kNever;
     ask(claim);
   }
-  for (Leaving& leaving : claim.leaving) {
-    if (ledger_.now >= leaving.again_at) {
-      leaving.again_at = kNever;
-      send_leave(claim, leaving);
-    }
-  }
+  departures_.send_due(claim);
 }
 
 // Its max-hold is reached: it is not renewed any more.

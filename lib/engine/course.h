@@ -1,6 +1,6 @@
-// The course of a claim on one name, from the first ask to the last leave: who waits, what is asked
-// for, what answers and messages mean, who holds it, how it is handed on, left or lost. Rule
-// numbers refer to lib/README.md. The engine owns it; used inside the client's monitor.
+// The course of a claim on one name: who waits, what is asked for, what answers and messages mean,
+// who holds it, how it is handed on or lost. Rule numbers refer to lib/README.md. The engine owns
+// it; used inside the client's monitor.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,20 @@ namespace belay {
 
 class Barrier;
 class Bundles;
+class Departures;
 
 class Course {
  public:
   Course(Timing& timing, Ledger& ledger, Flights& flights, Outcomes& outcomes, Watchdog& watchdog,
-         Barrier& barrier, Bundles& bundles)
+         Barrier& barrier, Bundles& bundles, Departures& departures)
       : timing_(timing),
         ledger_(ledger),
         flights_(flights),
         outcomes_(outcomes),
         watchdog_(watchdog),
         barrier_(barrier),
-        bundles_(bundles) {}
+        bundles_(bundles),
+        departures_(departures) {}
 
   // Acquires. Placed, one is granted at once, refused, or waits.
   Pending& add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait);
@@ -53,37 +55,31 @@ class Course {
   // release any longer; none if an acquire has its answer, and the server can be told.
   [[nodiscard]] std::optional<Micros> doubt_of(const Pending& pending) const;
 
-  // Asking and leaving.
+  // Asking.
   void ask(Claim& claim);
   AcquireArgs begin_ask(Claim& claim);
-  void send_leave(Claim& claim, Leaving& leaving);
-  [[nodiscard]] LeaveArgs args_of(const Claim& claim, const Leaving& leaving) const;
   // Ends the current epoch. `release`, if any, waits for the server's answer.
   void end(Claim& claim, bool leaves, const PendingRef& release);
 
   // Replies.
-  void on_acquire_reply(Claim& claim, const Flight& flight, Reply reply, Micros sent);
+  void on_acquire_reply(const Flight& flight, Reply reply, Micros sent);
   void on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireAnswer& answer,
                          Micros sent);
   void on_acquire_error(Claim& claim, std::string_view words);
   void on_verdict(const Verdict& verdict);
-  // `answer`: none where the reply is an error, or none of the script's; `words` are what it says.
-  void on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
-               std::string_view words);
+  // After the departures have read the answer to a leave.
+  void on_left(Claim& claim);
 
   // Messages: about the epoch that stands, and about one that is over. False: it is none for us,
   // or one too many.
   void on_message(Claim& claim, const Node& node, const Message& message);
   bool on_stray(const Primitive& primitive, const Message& message);
 
-  // A new connection, a lost one, time.
-  void leave_again(Claim& claim);
+  // A lost connection, time.
   void on_cut(Claim& claim);
   void on_due(Claim& claim);
 
-  // The client ends: from now on others look after what it hands on.
-  void begin_closing() { closing_ = true; }
-
+  // The client ends.
   void close(Claim& claim);
 
  private:
@@ -108,13 +104,7 @@ class Course {
   void stay_alone(Claim& claim);
   void end_downgrades(Claim& claim, const Status& status);
   void pass_on(Claim& claim);
-  void leave(Claim& claim, const Leaving& leaving);
-  void on_leave_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer);
-  void on_leave_error(Claim& claim, Leaving& leaving, std::string_view words);
   void on_settled(Claim& claim, std::int64_t epoch);
-  Status status_of_release(const Claim& claim, const Leaving& leaving, LeaveCode code) const;
-  void complete_release(Leaving& leaving, Status status);
-  bool admit_stray(const Claim* claim, const Message& message);
   void share_what_is_left(Claim& claim);
   void check_holds(Claim& claim);
   void stop_watching(Hold& hold, Micros ends_at);
@@ -130,9 +120,7 @@ class Course {
   Watchdog& watchdog_;
   Barrier& barrier_;
   Bundles& bundles_;
-  bool closing_ = false;
-  Micros strays_since_ = 0;
-  int strays_ = 0;  // messages about epochs that are over, since then
+  Departures& departures_;
 };
 
 }  // namespace belay

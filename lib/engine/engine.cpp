@@ -37,11 +37,12 @@ Engine::Engine(const Config& config, const Dialect& dialect, Router& router, Eng
       ledger_(config, router, now_, last_hold),
       outcomes_(config_, ledger_, events_),
       watchdog_(dialect_, timing_, ledger_, flights_, outcomes_),
-      course_(timing_, ledger_, flights_, outcomes_, watchdog_, barrier_, bundles_),
+      departures_(dialect_, timing_, ledger_, flights_, outcomes_),
+      course_(timing_, ledger_, flights_, outcomes_, watchdog_, barrier_, bundles_, departures_),
       barrier_(timing_, ledger_, outcomes_, course_, operations_),
       operations_(dialect_, timing_, ledger_, flights_, outcomes_, watchdog_, course_, barrier_),
       bundles_(dialect_, timing_, ledger_, flights_, outcomes_, events_, watchdog_, course_,
-               operations_) {}
+               operations_, departures_) {}
 
 // ---- Submissions
 
@@ -218,7 +219,7 @@ Status Engine::shutdown(Micros now) {
     return {BELAY_CLOSED, "the client has been shut down"};
   }
   closing_ = true;
-  course_.begin_closing();
+  departures_.begin_closing();
   close_by_ = now + kCloseBound;
   end_everything();
   return {};
@@ -425,14 +426,16 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
   const Entry entry(*this, now);
   switch (flight->kind) {
     case FlightKind::kAcquire:
-    case FlightKind::kLeave:
-      on_claim_reply(*flight, reply, sent);
+      course_.on_acquire_reply(*flight, reply, sent);
       break;
     case FlightKind::kBundle:
       bundles_.on_acquired(*flight, reply, sent);
       break;
-    case FlightKind::kBundleLeft:
-      bundles_.on_left_together(*flight, reply, sent);
+    case FlightKind::kLeave:
+      departures_.on_reply(*flight, reply, sent);
+      for (const ClaimRef& left : flight->refs) {
+        course_.on_left(*left.claim);
+      }
       break;
     case FlightKind::kRenew:
       for (const Verdict& verdict : watchdog_.on_reply(*flight, reply, sent)) {
@@ -453,22 +456,6 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
   if (flight->in_vain && !flights_.is_behind(node)) {
     ask_for_held_back(node);
   }
-}
-
-// To an acquire or a leave of one name.
-void Engine::on_claim_reply(const Flight& flight, Reply reply, Micros sent) {
-  Claim& claim = *flight.ref.claim;
-  --claim.in_flight;
-  if (flight.kind == FlightKind::kAcquire) {
-    course_.on_acquire_reply(claim, flight, reply, sent);
-  } else {
-    const std::optional<LeaveAnswer> answer = claim.primitive->read_leave(reply);
-    if (answer && answer->server_time.any()) {
-      flight.node->saw_time(answer->server_time, sent, now_);
-    }
-    course_.on_left(claim, flight.ref.epoch, answer, error_words(reply));
-  }
-  course_.reconcile(claim);
 }
 
 void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
@@ -544,7 +531,7 @@ void Engine::flush_checks() {
     ledger_.checks_due.pop_front();
     claim.check_due = false;
     if (claim.node->up()) {
-      course_.leave_again(claim);
+      departures_.send_again(claim);
     }
     if (claim.state == ClaimState::kAsking) {
       course_.ask(claim);

@@ -18,6 +18,7 @@
 #include "engine/barrier.h"
 #include "engine/bundles.h"
 #include "engine/course.h"
+#include "engine/departures.h"
 #include "engine/dialect.h"
 #include "engine/event.h"
 #include "engine/flights.h"
@@ -151,7 +152,6 @@ class Engine final : public NodeEvents {
   [[nodiscard]] Status cancelled(const Pending& pending) const;
   void end(Pending& pending, Status status);
   void want_checks(const Node& node);
-  void on_claim_reply(const Flight& flight, Reply reply, Micros sent);
   void on_clock(const Node& node);
   void ask_for_held_back(const Node& node);
   void give_up_on(std::uint64_t id, const Flight& flight, std::vector<Claim*>* claims);
@@ -166,6 +166,7 @@ class Engine final : public NodeEvents {
   Flights flights_;
   Outcomes outcomes_;
   Watchdog watchdog_;
+  Departures departures_;
   Course course_;
   Barrier barrier_;
   Operations operations_;

@@ -19,15 +19,7 @@
 
 namespace belay {
 
-enum class FlightKind : std::uint8_t {
-  kAcquire,
-  kBundle,
-  kLeave,
-  kBundleLeft,
-  kRenew,
-  kWatch,
-  kQuery
-};
+enum class FlightKind : std::uint8_t { kAcquire, kBundle, kLeave, kRenew, kWatch, kQuery };
 
 // A claim as a command is about it: it may have begun another epoch since.
 struct ClaimRef {

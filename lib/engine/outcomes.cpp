@@ -127,6 +127,14 @@ void Outcomes::explain(const Pending& pending, Status* status) const {
   }
 }
 
+Status Outcomes::lost(std::int64_t hold, const Claim& claim, std::int32_t reason,
+                      const std::string& why) {
+  Status loss(BELAY_LOST, "hold " + std::to_string(hold) + " of '" + claim.resource.name +
+                              "' was lost: " + why);
+  loss.reason = reason;
+  return loss;
+}
+
 Status Outcomes::waited_out(const std::string& name, Micros wait) {
   return {BELAY_TIMEOUT,
           "the wait of " + std::to_string(to_ms(wait)) + " ms for '" + name + "' has ended"};

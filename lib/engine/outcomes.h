@@ -30,6 +30,9 @@ class Outcomes {
   void count_release(Micros since, Micros until);
   void count_loss(Micros since, Micros until);
 
+  // Words for a loss; `hold` is the id that its holder knows.
+  [[nodiscard]] static Status lost(std::int64_t hold, const Claim& claim, std::int32_t reason,
+                                   const std::string& why);
   // Words for what ends without an answer, and for an acquire whose wait has ended.
   [[nodiscard]] static Status unavailable(const Node& node, const std::string& what, Micros within);
   [[nodiscard]] static Status waited_out(const std::string& name, Micros wait);

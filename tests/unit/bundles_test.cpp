@@ -93,21 +93,17 @@ class ABundle : public EngineParts {
     ASSERT_TRUE(flight.has_value());
     if (flight->kind == FlightKind::kBundle) {
       bundles_.on_acquired(*flight, reply, sent);
-    } else if (flight->kind == FlightKind::kBundleLeft) {
-      bundles_.on_left_together(*flight, reply, sent);
+    } else if (flight->kind == FlightKind::kAcquire) {
+      course_.on_acquire_reply(*flight, reply, sent);
+    } else if (flight->kind == FlightKind::kLeave) {
+      departures_.on_reply(*flight, reply, sent);
+      for (const ClaimRef& left : flight->refs) {
+        course_.on_left(*left.claim);
+      }
     } else if (flight->kind == FlightKind::kWatch) {
       watchdog_.on_watch_reply(*flight, reply);
     } else if (flight->kind == FlightKind::kQuery) {
       operations_.on_reply(*ledger_.pending(flight->pending), node, reply, sent);
-    } else {
-      Claim& claim = *flight->ref.claim;
-      --claim.in_flight;
-      if (flight->kind == FlightKind::kAcquire) {
-        course_.on_acquire_reply(claim, *flight, reply, sent);
-      } else {
-        course_.on_left(claim, flight->ref.epoch, lock_.read_leave(reply), error_words(reply));
-      }
-      course_.reconcile(claim);
     }
     finish();
   }

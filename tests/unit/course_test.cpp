@@ -1,5 +1,4 @@
-// A claim's course alone: asked for, queued, held, handed on, left, lost. The server's answers are
-// given as what they say.
+// A claim's course alone: asked for, queued, held, handed on, lost.
 #include "engine/course.h"
 
 #include <gtest/gtest.h>
@@ -11,104 +10,10 @@
 #include <string_view>
 #include <utility>
 
-#include "unit/parts.h"
+#include "unit/course_alone.h"
 
 namespace belay {
 namespace {
-
-class CourseAlone : public EngineParts {
- protected:
-  static AcquireRequest for_owner(std::int64_t owner, const std::string& group = "") {
-    AcquireRequest request;
-    request.name = "a";
-    request.owner = owner;
-    request.want.group = group;
-    request.notify = true;
-    return request;
-  }
-
-  void acquire(std::int64_t tag, AcquireRequest request = for_owner(0), Micros wait = kNever) {
-    request.primitive = &lock_;
-    course_.place(course_.add_acquire(tag, request, wait));
-  }
-
-  // How many scripts were called since the last time.
-  std::size_t calls() { return sent("EVAL").size(); }
-
-  [[nodiscard]] Claim& claim() const { return *ledger_.find_claim(Kind::kLock, "a"); }
-
-  // An acquire that is granted at once; its hold.
-  Hold& got(std::int64_t tag, const AcquireRequest& request = for_owner(0)) {
-    acquire(tag, request);
-    reply(granted(50));
-    calls();
-    return *ledger_.hold(events_.events.back().hold);
-  }
-
-  // Ends a hold as its release does; that of the submission `tag`.
-  void drop(std::int64_t hold, std::int64_t tag) {
-    const std::unique_ptr<Hold> taken = ledger_.take_hold(hold);
-    course_.drop_hold(*taken, &ledger_.add_pending(tag, PendingKind::kRelease));
-  }
-
-  [[nodiscard]] AcquireAnswer queued(Micros remaining, std::int64_t position = 0) const {
-    AcquireAnswer answer = told(AcquireCode::kQueued);
-    answer.ticket = 7;
-    answer.position = position;
-    answer.look_in = position == 0 ? remaining : kNever;
-    return answer;
-  }
-
-  [[nodiscard]] Message message(MessageKind kind) const {
-    Message message;
-    message.kind = kind;
-    message.epoch = ledger_.last_epoch;
-    message.server_time = server_time();
-    message.fence = 60;
-    message.last_fence = 68;
-    message.grant_lease = 300 * kMillisecond;
-    message.name = "a";
-    return message;
-  }
-
-  void hear(const Message& message) {
-    course_.on_message(claim(), node_, message);
-    course_.reconcile(claim());
-  }
-
-  bool hear_stray(std::int64_t epoch) {
-    Message stray = message(MessageKind::kBroken);
-    stray.epoch = epoch;
-    return course_.on_stray(lock_, stray);
-  }
-
-  void refuse(std::string_view words) {
-    const Flight flight = landed();
-    claim().asking.out = false;
-    course_.on_acquire_error(claim(), words);
-    course_.reconcile(claim());
-  }
-
-  void refuse_leave(std::string_view words) {
-    const Flight flight = landed();
-    course_.on_left(claim(), flight.ref.epoch, std::nullopt, words);
-    course_.reconcile(claim());
-  }
-
-  // The server has answered a renewal.
-  void on_still_ours_until(Micros deadline) {
-    watchdog_.extend_deadline(claim(), deadline, config_.watchdog_lease);
-  }
-
-  // The time has come that the claim's timer was set to.
-  void wait_for_timer() {
-    now_ = claim().timer.at;
-    course_.on_due(claim());
-    course_.reconcile(claim());
-  }
-
-  [[nodiscard]] const Event& last() const { return events_.events.back(); }
-};
 
 // ---- Asking
 
@@ -640,182 +545,6 @@ TEST_F(CourseAlone, LetsAnAbandonedHoldEndByItself) {
   EXPECT_EQ(calls(), 0U);
 }
 
-// ---- Leaving
-
-// Rule 10.
-TEST_F(CourseAlone, CompletesAReleaseByTheServersAnswer) {
-  for (const auto& [code, status] :
-       {std::pair(LeaveCode::kOk, BELAY_OK), std::pair(LeaveCode::kNotOurs, BELAY_LOST)}) {
-    drop(got(1).id, 2);
-    EXPECT_EQ(calls(), 1U);
-    EXPECT_NE(last().kind, BELAY_EVENT_RELEASED);
-    reply(code);
-    EXPECT_EQ(last().kind, BELAY_EVENT_RELEASED);
-    EXPECT_EQ(last().status.code, status);
-    EXPECT_TRUE(ledger_.claims.empty());
-  }
-}
-
-TEST_F(CourseAlone, LeavesInFullWhereLessWillNotDo) {
-  drop(got(1).id, 2);
-  EXPECT_TRUE(claim().leaving[0].uncontended);
-  reply(LeaveCode::kContended);
-  EXPECT_FALSE(claim().leaving[0].uncontended);
-  EXPECT_EQ(calls(), 2U);
-  reply(LeaveCode::kMore);
-  EXPECT_EQ(calls(), 1U);
-  reply(LeaveCode::kNotOurs);
-  EXPECT_TRUE(ledger_.claims.empty());
-}
-
-// What did nothing does not hide a loss; an ask that went out in between may, and only that.
-TEST_F(CourseAlone, SaysThatTheServerDidNotHaveWhatItLeavesInFull) {
-  drop(got(1).id, 2);
-  reply(LeaveCode::kContended);
-  reply(LeaveCode::kNotOurs);
-  EXPECT_EQ(last().status.code, BELAY_LOST);
-
-  drop(got(1).id, 2);
-  Leaving lost_before;
-  lost_before.lost = true;
-  claim().leaving.push_back(lost_before);
-  calls();
-  acquire(3);
-  EXPECT_EQ(calls(), 0U);  // the loss comes first
-  reply(LeaveCode::kContended);
-  reply(LeaveCode::kNotOurs);
-  EXPECT_EQ(last().status.code, BELAY_LOST);
-}
-
-// Also where the next claim of the name has begun.
-TEST_F(CourseAlone, SaysWhoBrokeWhatIsBeingReleased) {
-  drop(got(1).id, 2);
-  const Flight release = landed();
-  const std::int64_t released = release.ref.epoch;
-  node_.on_link_closed(Status(BELAY_UNAVAILABLE, "cut"), now_);
-  acquire(3);  // which waits for a connection
-  EXPECT_NE(claim().epoch, released);
-  Message broken = message(MessageKind::kBroken);
-  broken.epoch = released;
-  broken.by = "an operator";
-  EXPECT_TRUE(course_.on_stray(lock_, broken));
-  course_.on_left(claim(), released, LeaveAnswer{LeaveCode::kNotOurs, server_time(), 0}, "");
-  EXPECT_EQ(last().status.reason, BELAY_REASON_BROKEN);
-  EXPECT_NE(last().status.message.find("an operator"), std::string::npos);
-}
-
-TEST_F(CourseAlone, DoesNotCallLostWhatItsOwnAskMayHaveFreed) {
-  drop(got(1).id, 2);
-  calls();
-  acquire(3);
-  EXPECT_EQ(calls(), 1U);
-  for (const LeaveCode code : {LeaveCode::kContended, LeaveCode::kNotOurs}) {
-    const LeaveAnswer answer{code, server_time(), 0};
-    course_.on_left(claim(), claim().leaving[0].epoch, answer, "");
-  }
-  EXPECT_EQ(last().kind, BELAY_EVENT_RELEASED);
-  EXPECT_TRUE(last().status.ok());
-}
-
-// Rule 17.
-TEST_F(CourseAlone, LooksAfterWhatItHasHandedOn) {
-  drop(got(1).id, 2);
-  calls();
-  reply(LeaveCode::kOk, 200 * kMillisecond);
-  EXPECT_EQ(claim().timer.at, now_ + drifted(200 * kMillisecond) + kLookAfter);
-  Message settled = message(MessageKind::kSettled);
-  settled.epoch = claim().leaving[0].epoch;
-  EXPECT_TRUE(course_.on_stray(lock_, settled));
-  EXPECT_TRUE(ledger_.claims.empty());
-  EXPECT_EQ(calls(), 0U);
-}
-
-TEST_F(CourseAlone, LeavesOthersToLookAfterItWhereItsClientEnds) {
-  got(1);
-  course_.begin_closing();
-  course_.close(claim());
-  EXPECT_EQ(last().kind, BELAY_EVENT_LOST);
-  EXPECT_EQ(last().status.reason, BELAY_REASON_CLOSED);
-  EXPECT_TRUE(claim().leaving[0].parting);
-  reply(LeaveCode::kOk, 200 * kMillisecond);
-  EXPECT_TRUE(ledger_.claims.empty());
-}
-
-TEST_F(CourseAlone, LeavesAgainUntilTheRecordHasLapsed) {
-  drop(got(1).id, 2);
-  const Micros lapses = claim().leaving[0].expires_by;
-  refuse_leave("LOADING Redis is loading the dataset in memory");
-  EXPECT_EQ(claim().timer.at, now_ + 50 * kMillisecond);
-  EXPECT_EQ(events_.events.size(), 1U);
-  wait_for_timer();
-  refuse_leave("NOPERM this user has no permissions to run the 'eval' command");
-  EXPECT_EQ(last().kind, BELAY_EVENT_RELEASED);
-  EXPECT_EQ(last().status.code, BELAY_NOT_PERMITTED);
-  EXPECT_EQ(last().status.in_doubt_until, lapses);
-  EXPECT_EQ(claim().timer.at, now_ + kSecond);
-  now_ = lapses;
-  course_.send_leave(claim(), claim().leaving[0]);
-  const Flight flight = landed();
-  course_.on_left(claim(), flight.ref.epoch, std::nullopt, "NOPERM no");
-  EXPECT_TRUE(claim().leaving.empty());
-}
-
-TEST_F(CourseAlone, IsInDoubtOfAReleaseUntilItsRecordHasLapsed) {
-  drop(got(1).id, 2);
-  const Micros lapses = claim().leaving[0].expires_by;
-  EXPECT_EQ(course_.release_timeout(*ledger_.pending(2)).in_doubt_until, lapses);
-}
-
-// The ask that is out may have prolonged what the message granted.
-TEST_F(CourseAlone, IsInDoubtForAsLongAsItsAskWhereAGrantComesTooLate) {
-  acquire(1);
-  const Pending& waits = *ledger_.pending(1);
-  const Micros doubt = course_.acquire_timeout(waits).in_doubt_until;
-  Message late = message(MessageKind::kGrant);
-  late.server_time = late.server_time + -290 * kMillisecond;
-  hear(late);
-  EXPECT_EQ(claim().state, ClaimState::kAsking);
-  EXPECT_TRUE(claim().asking.maybe_on_server);
-  EXPECT_GE(course_.acquire_timeout(waits).in_doubt_until, doubt);
-}
-
-// ---- Messages about what is over
-
-TEST_F(CourseAlone, LeavesOnceWhatOnlyAMessageKnowsOf) {
-  drop(got(1).id, 2);
-  const std::int64_t over = claim().leaving[0].epoch;
-  reply(LeaveCode::kOk);
-  calls();
-  EXPECT_TRUE(hear_stray(over));
-  EXPECT_EQ(calls(), 1U);
-  EXPECT_TRUE(claim().leaving[0].stray);
-  const Flight flight = landed();
-  course_.on_left(claim(), over, std::nullopt, "LOADING");
-  course_.reconcile(claim());
-  EXPECT_TRUE(ledger_.claims.empty());
-}
-
-TEST_F(CourseAlone, HeedsNoMessageThatWouldTakeWhatStands) {
-  got(1);
-  held("b");
-  EXPECT_FALSE(hear_stray(claim().epoch));
-  EXPECT_FALSE(hear_stray(ledger_.last_epoch));  // that of b
-  EXPECT_FALSE(hear_stray(ledger_.last_epoch + 1));
-  EXPECT_FALSE(hear_stray(0));
-  EXPECT_EQ(calls(), 0U);
-}
-
-TEST_F(CourseAlone, HeedsABoundedNumberOfStrayMessages) {
-  ledger_.last_epoch = 1000;
-  int heeded = 0;
-  for (std::int64_t epoch = 1; epoch <= 300; ++epoch) {
-    heeded += hear_stray(epoch) ? 1 : 0;
-  }
-  EXPECT_EQ(heeded, 256);
-  now_ += 5 * kSecond;
-  EXPECT_TRUE(hear_stray(301));
-}
-
 // ---- Connections
 
 // Anybody may send any number of them.
@@ -825,7 +554,7 @@ TEST_F(CourseAlone, AsksAlthoughMessagesGoOnToTellOfLosses) {
     reply(LeaveCode::kOk);
   }
   const auto told_of = [this](std::int64_t epoch) {
-    course_.on_left(claim(), epoch, LeaveAnswer{LeaveCode::kNotOurs, server_time(), 0}, "");
+    on_left(claim(), epoch, LeaveAnswer{LeaveCode::kNotOurs, server_time(), 0});
   };
   EXPECT_TRUE(hear_stray(1));
   calls();
@@ -835,23 +564,6 @@ TEST_F(CourseAlone, AsksAlthoughMessagesGoOnToTellOfLosses) {
   EXPECT_EQ(calls(), 1U);
   told_of(1);
   EXPECT_EQ(calls(), 1U);  // the ask
-}
-
-TEST_F(CourseAlone, RepeatsItsLeavesOnANewConnection) {
-  drop(got(1).id, 2);
-  calls();
-  cut();
-  for (auto& [id, flight] : flights_.take_all_of(node_)) {
-    --flight.ref.claim->in_flight;
-  }
-  course_.on_cut(claim());
-  EXPECT_FALSE(claim().leaving[0].in_flight);
-  connect_again();
-  calls();
-  course_.leave_again(claim());
-  EXPECT_EQ(calls(), 1U);
-  reply(LeaveCode::kOk);
-  EXPECT_EQ(last().kind, BELAY_EVENT_RELEASED);
 }
 
 TEST_F(CourseAlone, TakesARenewalThatWasCutOffForOneThatTookPlace) {

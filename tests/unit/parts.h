@@ -15,6 +15,7 @@
 #include "engine/barrier.h"
 #include "engine/bundles.h"
 #include "engine/course.h"
+#include "engine/departures.h"
 #include "engine/operations.h"
 #include "unit/greeted.h"
 
@@ -87,10 +88,19 @@ class EngineParts : public GreetedNode, public NodeEvents {
   }
 
   void reply(LeaveCode code, Micros handed = 0) {
-    const Flight flight = landed();
-    course_.on_left(*flight.ref.claim, flight.ref.epoch, LeaveAnswer{code, server_time(), handed},
-                    "");
-    course_.reconcile(*flight.ref.claim);
+    left(LeaveAnswer{code, server_time(), handed}, "");
+  }
+
+  // To a leave of one claim.
+  void left(const std::optional<LeaveAnswer>& answer, std::string_view words) {
+    const ClaimRef left = landed().refs.at(0);
+    on_left(*left.claim, left.epoch, answer, words);
+  }
+
+  void on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
+               std::string_view words = "") {
+    departures_.on_left(claim, epoch, answer, words);
+    course_.on_left(claim);
   }
 
   [[nodiscard]] AcquireAnswer told(AcquireCode code) const {
@@ -108,12 +118,15 @@ class EngineParts : public GreetedNode, public NodeEvents {
     return answer;
   }
 
-  // The latest command; one claim less waits for it.
+  // The latest command; its claims wait for it no more.
   Flight landed() {
     std::optional<Flight> flight = flights_.take(flights_.sent());
     EXPECT_TRUE(flight.has_value());
     if (flight && flight->ref.claim != nullptr) {
       --flight->ref.claim->in_flight;
+    }
+    for (const ClaimRef& ref : flight ? flight->refs : std::vector<ClaimRef>()) {
+      --ref.claim->in_flight;
     }
     return flight.value_or(Flight());
   }
@@ -140,12 +153,13 @@ class EngineParts : public GreetedNode, public NodeEvents {
   Flights flights_;
   Outcomes outcomes_{config_, ledger_, events_};
   Watchdog watchdog_{dialect_, timing_, ledger_, flights_, outcomes_};
-  Course course_{timing_, ledger_, flights_, outcomes_, watchdog_, barrier_, bundles_};
+  Departures departures_{dialect_, timing_, ledger_, flights_, outcomes_};
+  Course course_{timing_, ledger_, flights_, outcomes_, watchdog_, barrier_, bundles_, departures_};
   Barrier barrier_{timing_, ledger_, outcomes_, course_, operations_};
   Operations operations_{dialect_,  timing_,   ledger_, flights_,
                          outcomes_, watchdog_, course_, barrier_};
-  Bundles bundles_{dialect_, timing_,   ledger_, flights_,   outcomes_,
-                   events_,  watchdog_, course_, operations_};
+  Bundles bundles_{dialect_, timing_,   ledger_, flights_,    outcomes_,
+                   events_,  watchdog_, course_, operations_, departures_};
 };
 
 }  // namespace belay
