@@ -105,7 +105,8 @@ TEST(Latch, SaysInEachCallSinceWhenARequestMayHaveBeenSent) {
 TEST(Latch, LeavesByItsQueueAlone) {
   LeaveArgs args;
   args.epoch = 5;
-  const Command leave = latch().leave(latch().resource("a"), args);
+  const Resource resource = latch().resource("a");
+  const Command leave = latch().leave(resource, args);
   EXPECT_EQ(leave.script, &scripts::kLatchLeave);
   EXPECT_EQ(keys_of(leave), std::vector<std::string>{"belay:w:{a}"});
 }
@@ -117,7 +118,8 @@ TEST(Latch, AsksToPassWithItsClaim) {
   args.not_after = {7};
   args.ticket = 8;
   args.queue = true;
-  const Command await = latch().acquire(latch().resource("a"), args);
+  const Resource resource = latch().resource("a");
+  const Command await = latch().acquire(resource, args);
   EXPECT_EQ(await.script, &scripts::kLatchAwait);
   EXPECT_EQ(keys_of(await), (std::vector<std::string>{"belay:r:{a}", "belay:w:{a}"}));
   EXPECT_EQ(await.args.at(0), Packer()
@@ -170,7 +172,8 @@ TEST(Latch, ThatStandsForEverIsNotLookedAtAtOnce) {
 }
 
 TEST(Latch, LeavesWithItsClaim) {
-  const Command leave = latch().leave(latch().resource("a"), {5, 99, true});
+  const Resource resource = latch().resource("a");
+  const Command leave = latch().leave(resource, {5, 99, true});
   EXPECT_EQ(leave.script, &scripts::kLatchLeave);
   EXPECT_EQ(leave.args, std::vector<std::string>{Packer().bytes(kClient).number(5).take()});
   const auto read = [](const std::string& text) {

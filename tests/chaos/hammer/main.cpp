@@ -87,7 +87,7 @@ void check_leftovers(const std::string& url, test::Redis& server, Report& report
       const bool stays = starts_with(key.text, "belay:f:") || starts_with(key.text, "belay:g:") ||
                          starts_with(key.text, "written:") ||
                          starts_with(key.text, "belay:r:{permits") ||
-                         key.text == "belay:e:{latch}";  // requests, for a while
+                         key.text == "belay:r:{latch}";  // its requests, for a while
       left += stays ? "" : " " + key.text;
     }
     return left.empty();
