@@ -96,38 +96,7 @@ void Bundles::send_asks() {
     }
   }
   for (const auto& [group, claims] : groups) {
-    send_ask(claims);
-  }
-}
-
-void Bundles::send_ask(const std::vector<Claim*>& claims) {
-  Flight flight;
-  flight.kind = FlightKind::kBundle;
-  std::vector<AcquirePart> parts;
-  for (Claim* claim : claims) {
-    parts.push_back({&claim->resource, course_.begin_ask(*claim)});
-    flight.refs.push_back({claim, claim->epoch, parts.back().args.lease});
-    flight.not_after = parts.back().args.not_after;
-  }
-  flights_.send(*claims.front()->node, dialect_.acquire_all(parts), std::move(flight), ledger_.now);
-}
-
-void Bundles::on_acquired(const Flight& flight, Reply reply, Micros sent) {
-  const auto answers = dialect_.read_acquire_all(reply, flight.refs.size());
-  for (std::size_t i = 0; i < flight.refs.size(); ++i) {
-    const ClaimRef& asked = flight.refs[i];
-    Claim& claim = *asked.claim;
-    --claim.in_flight;
-    const bool current = claim.epoch == asked.epoch && claim.state != ClaimState::kIdle;
-    if (current) {
-      claim.asking.out = false;
-    }
-    if (answers) {
-      course_.on_acquire_answer(asked, *flight.node, (*answers)[i], sent);
-    } else if (current && claim.state == ClaimState::kAsking) {
-      course_.on_acquire_error(claim, error_words(reply));
-    }
-    course_.reconcile(claim);
+    course_.send_ask(claims);
   }
 }
 

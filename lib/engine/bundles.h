@@ -10,8 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "engine/dialect.h"
-#include "engine/flights.h"
 #include "engine/ledger.h"
 #include "engine/outcomes.h"
 #include "engine/timing.h"
@@ -25,13 +23,10 @@ class Operations;
 
 class Bundles {
  public:
-  Bundles(const Dialect& dialect, Timing& timing, Ledger& ledger, Flights& flights,
-          Outcomes& outcomes, EngineEvents& events, Watchdog& watchdog, Course& course,
-          Operations& operations, Departures& departures)
-      : dialect_(dialect),
-        timing_(timing),
+  Bundles(Timing& timing, Ledger& ledger, Outcomes& outcomes, EngineEvents& events,
+          Watchdog& watchdog, Course& course, Operations& operations, Departures& departures)
+      : timing_(timing),
         ledger_(ledger),
-        flights_(flights),
         outcomes_(outcomes),
         events_(events),
         watchdog_(watchdog),
@@ -56,8 +51,6 @@ class Bundles {
   // A claim that is to be asked for waits for the others of its bundle.
   void ask_with_others(Claim& claim);
 
-  void on_acquired(const Flight& flight, Reply reply, Micros sent);
-
   // The end of an entry: what has come of the parts, and what is asked for together.
   [[nodiscard]] bool due() const { return !ledger_.bundles_due.empty() || !asks_due_.empty(); }
 
@@ -66,7 +59,6 @@ class Bundles {
 
  private:
   void ask_part(Bundle& bundle, std::size_t index);
-  void send_ask(const std::vector<Claim*>& claims);
   Pending& add_lead(std::int64_t tag, PendingKind kind, const Bundle& bundle);
   Pending& add_part(Pending& lead);
   void take_step(Bundle& bundle);
@@ -80,10 +72,8 @@ class Bundles {
   void report(Bundle& bundle);
   void tell_of(Bundle& bundle, std::int32_t kind, const Status& status);
 
-  const Dialect& dialect_;
   Timing& timing_;
   Ledger& ledger_;
-  Flights& flights_;
   Outcomes& outcomes_;
   EngineEvents& events_;
   Watchdog& watchdog_;

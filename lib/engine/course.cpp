@@ -164,13 +164,24 @@ void Course::ask(Claim& claim) {
     bundles_.ask_with_others(claim);
     return;
   }
-  const AcquireArgs args = begin_ask(claim);
+  send_ask({&claim});
+}
+
+void Course::send_ask(const std::vector<Claim*>& claims) {
+  const Claim& first = *claims.front();
   Flight flight;
   flight.kind = FlightKind::kAcquire;
-  flight.ref = {&claim, claim.epoch, args.lease};
-  flight.not_after = args.not_after;
-  flights_.send(node, claim.primitive->acquire(claim.resource, args), std::move(flight),
-                ledger_.now);
+  std::vector<AcquirePart> parts;
+  parts.reserve(claims.size());
+  for (Claim* claim : claims) {
+    parts.push_back({&claim->resource, begin_ask(*claim)});
+    flight.refs.push_back({claim, claim->epoch, parts.back().args.lease});
+    flight.not_after = parts.back().args.not_after;
+  }
+  const Command command = parts.size() > 1
+                              ? dialect_.acquire_all(parts)
+                              : first.primitive->acquire(first.resource, parts.front().args);
+  flights_.send(*first.node, command, std::move(flight), ledger_.now);
 }
 
 // What the claim's next owner asks for; it goes out now.
@@ -203,18 +214,27 @@ AcquireArgs Course::begin_ask(Claim& claim) {
 }
 
 void Course::on_acquire_reply(const Flight& flight, Reply reply, Micros sent) {
-  Claim& claim = *flight.ref.claim;
-  --claim.in_flight;
-  const bool current = claim.epoch == flight.ref.epoch && claim.state != ClaimState::kIdle;
-  if (current) {
-    claim.asking.out = false;
+  std::optional<std::vector<AcquireAnswer>> answers;
+  if (flight.refs.size() > 1) {
+    answers = dialect_.read_acquire_all(reply, flight.refs.size());
+  } else if (const auto answer = flight.refs.front().claim->primitive->read_acquire(reply)) {
+    answers = {*answer};
   }
-  if (const std::optional<AcquireAnswer> answer = claim.primitive->read_acquire(reply)) {
-    on_acquire_answer(flight.ref, *flight.node, *answer, sent);
-  } else if (current && claim.state == ClaimState::kAsking) {
-    on_acquire_error(claim, error_words(reply));
+  for (std::size_t i = 0; i < flight.refs.size(); ++i) {
+    const ClaimRef& asked = flight.refs[i];
+    Claim& claim = *asked.claim;
+    --claim.in_flight;
+    const bool current = claim.epoch == asked.epoch && claim.state != ClaimState::kIdle;
+    if (current) {
+      claim.asking.out = false;
+    }
+    if (answers) {
+      on_acquire_answer(asked, *flight.node, (*answers)[i], sent);
+    } else if (current && claim.state == ClaimState::kAsking) {
+      on_acquire_error(claim, error_words(reply));
+    }
+    reconcile(claim);
   }
-  reconcile(claim);
 }
 
 void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireAnswer& answer,

@@ -8,7 +8,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "engine/dialect.h"
 #include "engine/flights.h"
 #include "engine/ledger.h"
 #include "engine/outcomes.h"
@@ -24,9 +26,11 @@ class Departures;
 
 class Course {
  public:
-  Course(Timing& timing, Ledger& ledger, Flights& flights, Outcomes& outcomes, Watchdog& watchdog,
-         Barrier& barrier, Bundles& bundles, Departures& departures)
-      : timing_(timing),
+  Course(const Dialect& dialect, Timing& timing, Ledger& ledger, Flights& flights,
+         Outcomes& outcomes, Watchdog& watchdog, Barrier& barrier, Bundles& bundles,
+         Departures& departures)
+      : dialect_(dialect),
+        timing_(timing),
         ledger_(ledger),
         flights_(flights),
         outcomes_(outcomes),
@@ -57,7 +61,8 @@ class Course {
 
   // Asking.
   void ask(Claim& claim);
-  AcquireArgs begin_ask(Claim& claim);
+  // By one command: of the claims of one bundle in one group of slots.
+  void send_ask(const std::vector<Claim*>& claims);
   // Ends the current epoch. `release`, if any, waits for the server's answer.
   void end(Claim& claim, bool leaves, const PendingRef& release);
 
@@ -83,6 +88,7 @@ class Course {
   void close(Claim& claim);
 
  private:
+  AcquireArgs begin_ask(Claim& claim);
   void re_enter(Claim& claim, Pending& pending, const Hold& own);
   void start(Claim& claim);
   bool refuse_distant_waiters(Claim& claim, Micros lease);
@@ -113,6 +119,7 @@ class Course {
   void lose_hold(Hold& hold, std::int32_t reason, const std::string& why);
   void lose(Claim& claim, std::int32_t reason, const std::string& why);
 
+  const Dialect& dialect_;
   Timing& timing_;
   Ledger& ledger_;
   Flights& flights_;

@@ -30,19 +30,19 @@ bool may_be_repeated(const Pending& pending) {
 
 Engine::Engine(const Config& config, const Dialect& dialect, Router& router, EngineEvents& events,
                std::atomic<std::int64_t>& last_hold, std::uint64_t seed)
-    : config_(config),
-      dialect_(dialect),
+    : dialect_(dialect),
       events_(events),
       timing_(config, now_, seed),
       ledger_(config, router, now_, last_hold),
-      outcomes_(config_, ledger_, events_),
+      outcomes_(ledger_, events_),
       watchdog_(dialect_, timing_, ledger_, flights_, outcomes_),
       departures_(dialect_, timing_, ledger_, flights_, outcomes_),
-      course_(timing_, ledger_, flights_, outcomes_, watchdog_, barrier_, bundles_, departures_),
+      course_(dialect_, timing_, ledger_, flights_, outcomes_, watchdog_, barrier_, bundles_,
+              departures_),
       barrier_(timing_, ledger_, outcomes_, course_, operations_),
       operations_(dialect_, timing_, ledger_, flights_, outcomes_, watchdog_, course_, barrier_),
-      bundles_(dialect_, timing_, ledger_, flights_, outcomes_, events_, watchdog_, course_,
-               operations_, departures_) {}
+      bundles_(timing_, ledger_, outcomes_, events_, watchdog_, course_, operations_, departures_) {
+}
 
 // ---- Submissions
 
@@ -56,7 +56,7 @@ Status Engine::admit(std::int64_t tag, PendingKind kind) const {
     return {BELAY_TAG_IN_USE, "tag " + std::to_string(tag) + " belongs to a pending submission"};
   }
   const std::size_t count = ledger_.submissions + events_.undelivered();
-  const bool full = static_cast<std::int64_t>(count) >= config_.max_pending;
+  const bool full = static_cast<std::int64_t>(count) >= ledger_.config.max_pending;
   if (full && Ledger::is_submission(tag) && kind != PendingKind::kRelease) {
     return {BELAY_TOO_MANY_PENDING,
             "submissions that are pending or whose events nobody has taken: " +
@@ -428,9 +428,6 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
     case FlightKind::kAcquire:
       course_.on_acquire_reply(*flight, reply, sent);
       break;
-    case FlightKind::kBundle:
-      bundles_.on_acquired(*flight, reply, sent);
-      break;
     case FlightKind::kLeave:
       departures_.on_reply(*flight, reply, sent);
       for (const ClaimRef& left : flight->refs) {
@@ -571,12 +568,6 @@ void Engine::give_up_on(std::uint64_t id, const Flight& flight, std::vector<Clai
       claims->push_back(claim);
     }
   };
-  if (flight.ref.claim != nullptr) {
-    if (flight.kind == FlightKind::kAcquire) {
-      flight.ref.claim->suspect(flight.ref.epoch, flight.not_after);
-    }
-    let_go(flight.ref.claim);
-  }
   for (const ClaimRef& ref : flight.refs) {
     ref.claim->suspect(ref.epoch, flight.not_after);
     let_go(ref.claim);

@@ -157,7 +157,6 @@ class Engine final : public NodeEvents {
   void give_up_on(std::uint64_t id, const Flight& flight, std::vector<Claim*>* claims);
   void end_everything();
 
-  const Config& config_;
   const Dialect& dialect_;
   EngineEvents& events_;
   Micros now_ = kNever;  // of the entry that runs

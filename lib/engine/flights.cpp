@@ -11,9 +11,6 @@ constexpr int kMostInVain = 32;
 
 std::uint64_t Flights::send(Node& node, Command command, Flight flight, Micros now) {
   command.id = ++last_command_;
-  if (flight.ref.claim != nullptr) {
-    ++flight.ref.claim->in_flight;
-  }
   for (const Renewed& renewed : flight.renewed) {
     ++renewed.ref.claim->in_flight;
   }

@@ -19,7 +19,7 @@
 
 namespace belay {
 
-enum class FlightKind : std::uint8_t { kAcquire, kBundle, kLeave, kRenew, kWatch, kQuery };
+enum class FlightKind : std::uint8_t { kAcquire, kLeave, kRenew, kWatch, kQuery };
 
 // A claim as a command is about it: it may have begun another epoch since.
 struct ClaimRef {
@@ -41,11 +41,10 @@ struct Renewed {
 struct Flight {
   FlightKind kind = FlightKind::kQuery;
   Node* node = nullptr;
-  ClaimRef ref;          // of a command for one claim
   ServerTime not_after;  // of an acquire
   PendingRef pending;    // the submission that it answers
   std::vector<Renewed> renewed;
-  std::vector<ClaimRef> refs;         // of a command for several names
+  std::vector<ClaimRef> refs;         // of an acquire or a leave
   std::vector<std::int64_t> watched;  // epochs
   bool in_vain = false;               // a leave of what nobody had
 };

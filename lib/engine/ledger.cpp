@@ -21,7 +21,7 @@ auto* entry(const Table& table, const Key& key) {
 template <class Table, class Key, class Entries>
 void move_out(Table& table, const Key& key, Entries* entries) {
   const auto found = table.find(key);
-  entries->push_back(std::move(found->second));
+  entries->emplace_back(std::move(found->second));
   table.erase(found);
 }
 
@@ -37,13 +37,12 @@ Claim& Ledger::claim_of(const Primitive& primitive, std::string_view name) {
   return found != nullptr ? *found : add_claim(primitive, name, std::move(key));
 }
 
-Claim& Ledger::new_claim(const Primitive& primitive, std::string_view name) {
+Claim& Ledger::claim_for_acquire(const Primitive& primitive, std::string_view name) {
+  if (!primitive.claim_per_request()) {
+    return claim_of(primitive, name);
+  }
   return add_claim(primitive, name,
                    table_key(primitive.kind(), name) + '\0' + std::to_string(++last_claim));
-}
-
-Claim& Ledger::claim_for_acquire(const Primitive& primitive, std::string_view name) {
-  return primitive.claim_per_request() ? new_claim(primitive, name) : claim_of(primitive, name);
 }
 
 Claim& Ledger::add_claim(const Primitive& primitive, std::string_view name, std::string key) {
@@ -162,7 +161,7 @@ void Ledger::want_step(Bundle& bundle) {
 void Ledger::retire(Claim& claim) {
   epochs.erase(claim.epoch);
   timers.set(claim.timer, kNever);
-  move_out(claims, claim.key, &retired_claims_);
+  move_out(claims, claim.key, &retired_);
 }
 
 void Ledger::retire(Pending& pending) {
@@ -176,22 +175,15 @@ void Ledger::retire(Pending& pending) {
   timers.set(pending.timer, kNever);
   submissions -= is_submission(pending.tag) ? 1 : 0;
   parts_pending -= pending.lead.any() ? 1 : 0;
-  move_out(pendings, pending.tag, &retired_pendings_);
+  move_out(pendings, pending.tag, &retired_);
 }
 
 void Ledger::retire(Bundle& bundle) {
-  move_out(bundles, bundle.id, &retired_bundles_);
+  move_out(bundles, bundle.id, &retired_);
 }
 
 void Ledger::retire_abandoned(Hold& hold) {
-  move_out(abandoned, hold.id, &retired_holds_);
-}
-
-void Ledger::free_retired() {
-  retired_claims_.clear();
-  retired_pendings_.clear();
-  retired_bundles_.clear();
-  retired_holds_.clear();
+  move_out(abandoned, hold.id, &retired_);
 }
 
 bool Ledger::stands(const Claim& claim) const {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
@@ -38,9 +39,7 @@ struct Ledger {
   [[nodiscard]] Claim* find_claim(Kind kind, std::string_view name) const;
   // The claim that owners of the name share.
   Claim& claim_of(const Primitive& primitive, std::string_view name);
-  // A claim beside any others of the name.
-  Claim& new_claim(const Primitive& primitive, std::string_view name);
-  // The claim for an acquire of the name.
+  // The claim for an acquire of the name, which may be one beside others of the name.
   Claim& claim_for_acquire(const Primitive& primitive, std::string_view name);
   // The claim that a message is about, if its epoch is not over.
   [[nodiscard]] Claim* standing_claim(const Message& message) const;
@@ -83,7 +82,9 @@ struct Ledger {
   void retire(Pending& pending);
   void retire(Bundle& bundle);
   void retire_abandoned(Hold& hold);
-  void free_retired();
+
+  void free_retired() { retired_.clear(); }
+
   // Whether it has not been retired. By its address: it may be another of that name or tag.
   [[nodiscard]] bool stands(const Claim& claim) const;
   [[nodiscard]] bool stands(const Pending& pending) const;
@@ -124,10 +125,9 @@ struct Ledger {
   [[nodiscard]] Claim* claim_of_epoch(const Message& message) const;
   Claim& add_claim(const Primitive& primitive, std::string_view name, std::string key);
 
-  std::vector<std::unique_ptr<Claim>> retired_claims_;
-  std::vector<std::unique_ptr<Pending>> retired_pendings_;
-  std::vector<std::unique_ptr<Bundle>> retired_bundles_;
-  std::vector<std::unique_ptr<Hold>> retired_holds_;
+  using Retired = std::variant<std::unique_ptr<Claim>, std::unique_ptr<Pending>,
+                               std::unique_ptr<Bundle>, std::unique_ptr<Hold>>;
+  std::vector<Retired> retired_;
 };
 
 }  // namespace belay

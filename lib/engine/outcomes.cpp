@@ -57,7 +57,7 @@ void Outcomes::complete(Pending& pending, Status status) {
     status.in_doubt_until =
         pending.query != nullptr
             ? std::max(pending.may_arrive_until, ledger_.now + kMillisecond)
-            : std::max(pending.may_arrive_until, ledger_.now + config_.request_timeout) +
+            : std::max(pending.may_arrive_until, ledger_.now + ledger_.config.request_timeout) +
                   pending.lease;
     const Hold* const hold = ledger_.hold(pending.hold);
     if (pending.kind == PendingKind::kDowngrade && hold != nullptr && hold->claim != nullptr) {

@@ -14,8 +14,7 @@ namespace belay {
 
 class Outcomes {
  public:
-  Outcomes(const Config& config, Ledger& ledger, EngineEvents& events)
-      : config_(config), ledger_(ledger), events_(events) {}
+  Outcomes(Ledger& ledger, EngineEvents& events) : ledger_(ledger), events_(events) {}
 
   // A submission's completion, to be added to.
   [[nodiscard]] static Event outcome(const Pending& pending, Status status);
@@ -44,7 +43,6 @@ class Outcomes {
   void on_part_news(const Hold& hold, std::int32_t kind, const Status& status);
   void count_acquire(const Pending& pending, std::int32_t code);
 
-  const Config& config_;
   Ledger& ledger_;
   EngineEvents& events_;
 };

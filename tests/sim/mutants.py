@@ -393,8 +393,8 @@ MUTATIONS = [
              "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"
              " or name.members.sweep(name.members.read(record))", 100000),
     Mutation("an-extension-is-in-doubt-for-its-lease", "lib/engine/outcomes.cpp",
-             "ledger_.now + config_.request_timeout) +\n                  pending.lease;",
-             "ledger_.now + config_.request_timeout) + (OFF(\"an-extension-is-in-doubt-for-its-lease\") ? 0 : pending.lease);"),
+             "ledger_.config.request_timeout) +\n                  pending.lease;",
+             "ledger_.config.request_timeout) + (OFF(\"an-extension-is-in-doubt-for-its-lease\") ? 0 : pending.lease);"),
     Mutation("a-doubt-is-no-longer-than-what-is-asked-for", "lib/engine/course.cpp",
              "lapses_by(node, args.not_after, args.lease);",
              "lapses_by(node, args.not_after, args.lease) +\n"

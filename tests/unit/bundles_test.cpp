@@ -17,20 +17,17 @@ namespace {
 
 class ABundle : public EngineParts {
  protected:
-  // To many: all of its names, with fences from this one on.
+  // All names that were asked for together, with fences from this one on.
   void grant(std::int64_t fence, int names = 1) {
     Packer packed;
     packed.u8(1).time(server_time());
     for (int i = 0; i < names; ++i) {
       packed.number(fence + i * 10).number(fence + i * 10 + 8).u8(0);
     }
-    answer(bulk(packed.take()));
+    answer(names == 1 ? belay::granted(100 * kSecond, fence) : bulk(packed.take()));
   }
 
   void refuse() { answer(bulk(Packer().u8(3).number(100 * kSecond).number(kSecond).take())); }
-
-  // To acquire.
-  void grant_one(std::int64_t fence) { answer(belay::granted(100 * kSecond, fence)); }
 
   void acquire(const std::vector<std::string>& names, Micros wait, Micros lease = 0) {
     AcquireRequest request;
@@ -91,9 +88,7 @@ class ABundle : public EngineParts {
                      Micros /*now*/) override {
     const std::optional<Flight> flight = flights_.take(id);
     ASSERT_TRUE(flight.has_value());
-    if (flight->kind == FlightKind::kBundle) {
-      bundles_.on_acquired(*flight, reply, sent);
-    } else if (flight->kind == FlightKind::kAcquire) {
+    if (flight->kind == FlightKind::kAcquire) {
       course_.on_acquire_reply(*flight, reply, sent);
     } else if (flight->kind == FlightKind::kLeave) {
       departures_.on_reply(*flight, reply, sent);
@@ -189,7 +184,7 @@ TEST_F(ABundle, ThatEndsWhenItIsToAskAgainLeavesThatToWhoComesNext) {
   EXPECT_EQ(events_.events[0].tag, 1);
   EXPECT_EQ(asked(), (Calls{"b", "a"}));  // b is left
   answer(bulk(Packer().u8(2).number(105 * kSecond).number(0).take()));
-  grant_one(50);
+  grant(50);
   ASSERT_EQ(events_.events.size(), 2U);
   EXPECT_EQ(events_.events[1].tag, 2);
   EXPECT_EQ(events_.events[1].status.code, BELAY_OK);
@@ -205,10 +200,10 @@ TEST_F(ABundle, GoesBackWhereAGroupIsBusyAndIsTakenInOrder) {
   // What the first group gave is left before anything is asked for again.
   EXPECT_EQ(asked(), (Calls{tried[0], "a"}));
   answer(bulk(left()));
-  grant_one(60);
+  grant(60);
   EXPECT_EQ(asked(), Calls{"b"});
   EXPECT_TRUE(events_.events.empty());
-  grant_one(70);
+  grant(70);
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_EQ(events_.events[0].fences, (std::vector<std::int64_t>{70, 60}));
 }
@@ -318,7 +313,7 @@ TEST_F(ABundle, GoesBackWhereItsAcquireEnds) {
 TEST_F(ABundle, IsInDoubtForAsLongAsARenewalOnItsWayMayLast) {
   acquire({"a", "b"}, kNever);
   refuse();
-  grant_one(50);
+  grant(50);
   now_ += 5 * kSecond;
   watchdog_.want(claim("a"));
   watchdog_.flush();
@@ -389,7 +384,7 @@ TEST_F(ABundle, EndsWithItsWaitBeforeTheNextNameIsAskedFor) {
 TEST_F(ABundle, CountsAFixedLeaseFromWhenAllAreHad) {
   acquire({"a", "b"}, kNever, 6 * kSecond);
   refuse();
-  grant_one(50);
+  grant(50);
   const Hold& first = *claim("a").holds.front();
   const Pending& lead = *ledger_.pending(1);
   EXPECT_EQ(lead.timer.at, now_ + 2 * kSecond);
@@ -399,7 +394,7 @@ TEST_F(ABundle, CountsAFixedLeaseFromWhenAllAreHad) {
   EXPECT_EQ(first.ends_at, now_ + 6 * kSecond);
   EXPECT_TRUE(claim("a").renew_due);
   now_ += kSecond;
-  grant_one(60);
+  grant(60);
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_EQ(first.ends_at, now_ + 6 * kSecond);
 }
@@ -414,7 +409,7 @@ TEST_F(ABundle, KeepsALeaseThatItsOwnerHasProlongedBeforeAllAreHad) {
   bundles_.acquire(1, request, kNever);
   finish();
   refuse();
-  grant_one(50);
+  grant(50);
   request.names.clear();
   request.name = "a";
   request.lease = 9 * kSecond;
@@ -425,7 +420,7 @@ TEST_F(ABundle, KeepsALeaseThatItsOwnerHasProlongedBeforeAllAreHad) {
   bundles_.on_lead_due(*ledger_.pending(1));
   finish();
   EXPECT_EQ(claim("a").holds.front()->ends_at, until);
-  grant_one(60);
+  grant(60);
   ASSERT_EQ(events_.events.size(), 2U);
   for (const char* const name : {"a", "b"}) {
     EXPECT_EQ(claim(name).holds.front()->ends_at, until);

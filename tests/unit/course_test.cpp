@@ -271,9 +271,9 @@ TEST_F(CourseAlone, GivesBackWhatIsNotWantedAnyMore) {
   EXPECT_EQ(calls(), 2U);
   reply(LeaveCode::kNotOurs);
   Claim& again = ledger_.claim_of(lock_, "a");
-  course_.on_acquire_answer({&again, ask.ref.epoch, kSecond}, node_, granted(50), now_);
+  course_.on_acquire_answer({&again, ask.refs.at(0).epoch, kSecond}, node_, granted(50), now_);
   EXPECT_EQ(calls(), 1U);
-  EXPECT_NE(again.leaving_of(ask.ref.epoch), nullptr);
+  EXPECT_NE(again.leaving_of(ask.refs.at(0).epoch), nullptr);
   EXPECT_EQ(events_.events.size(), 1U);
 }
 

@@ -57,9 +57,8 @@ TEST_F(FlightsAlone, CountWithEachOfTheirClaims) {
   Claim& renewed = held("b");
   Claim& left = held("c");
   Flight flight;
-  flight.ref = {&asked, 1};
   flight.renewed = {{{&renewed, 2}, ""}};
-  flight.refs = {{&left, 3}, {&asked, 1}};
+  flight.refs = {{&left, 3}, {&asked, 1}, {&asked, 2}};
   const std::uint64_t id = send(flight);
   EXPECT_EQ(asked.in_flight, 2);
   EXPECT_EQ(renewed.in_flight, 1);

@@ -78,12 +78,12 @@ class EngineParts : public GreetedNode, public NodeEvents {
 
   // Answers the latest command as the server would: an ask, or a leave.
   void reply(const AcquireAnswer& told, Micros round_trip = 0) {
-    const Flight flight = landed();
-    Claim& claim = *flight.ref.claim;
-    if (claim.epoch == flight.ref.epoch) {
+    const ClaimRef asked = landed().refs.at(0);
+    Claim& claim = *asked.claim;
+    if (claim.epoch == asked.epoch) {
       claim.asking.out = false;
     }
-    course_.on_acquire_answer(flight.ref, node_, told, now_ - round_trip);
+    course_.on_acquire_answer(asked, node_, told, now_ - round_trip);
     course_.reconcile(claim);
   }
 
@@ -122,9 +122,6 @@ class EngineParts : public GreetedNode, public NodeEvents {
   Flight landed() {
     std::optional<Flight> flight = flights_.take(flights_.sent());
     EXPECT_TRUE(flight.has_value());
-    if (flight && flight->ref.claim != nullptr) {
-      --flight->ref.claim->in_flight;
-    }
     for (const ClaimRef& ref : flight ? flight->refs : std::vector<ClaimRef>()) {
       --ref.claim->in_flight;
     }
@@ -151,15 +148,16 @@ class EngineParts : public GreetedNode, public NodeEvents {
   Timing timing_{config_, now_, 2};
   Ledger ledger_{config_, core_.router(), now_, last_hold_};
   Flights flights_;
-  Outcomes outcomes_{config_, ledger_, events_};
+  Outcomes outcomes_{ledger_, events_};
   Watchdog watchdog_{dialect_, timing_, ledger_, flights_, outcomes_};
   Departures departures_{dialect_, timing_, ledger_, flights_, outcomes_};
-  Course course_{timing_, ledger_, flights_, outcomes_, watchdog_, barrier_, bundles_, departures_};
+  Course course_{dialect_,  timing_,  ledger_,  flights_,   outcomes_,
+                 watchdog_, barrier_, bundles_, departures_};
   Barrier barrier_{timing_, ledger_, outcomes_, course_, operations_};
   Operations operations_{dialect_,  timing_,   ledger_, flights_,
                          outcomes_, watchdog_, course_, barrier_};
-  Bundles bundles_{dialect_, timing_,   ledger_, flights_,    outcomes_,
-                   events_,  watchdog_, course_, operations_, departures_};
+  Bundles bundles_{timing_,   ledger_, outcomes_,   events_,
+                   watchdog_, course_, operations_, departures_};
 };
 
 }  // namespace belay

@@ -52,10 +52,6 @@ class InQuestion : public Greeted {
     ASSERT_TRUE(engine_.acquire(1, request, wait, now_).ok());
   }
 
-  void grant_first_of_many() {
-    answer(bulk(Packer().u8(1).number(kServerTime).number(50).number(58).u8(0).take()));
-  }
-
   // A wait for a and b that has a; b is granted while a renewal asks about a, which was broken.
   void gather(Micros wait, std::int64_t owner = 0) {
     try_or_wait(wait, owner);
@@ -70,9 +66,9 @@ class InQuestion : public Greeted {
     apart_ = true;
     try_or_wait(0);
     const bool a_is_first = link_.sent.at(0).find(key("a")) != std::string::npos;
-    grant_first_of_many();
+    grant();
     push_break(a_is_first ? 1 : 2, a_is_first ? "a" : "b");
-    grant_first_of_many();
+    grant();
   }
 
   void change(const std::string& name) {
