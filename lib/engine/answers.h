@@ -88,9 +88,10 @@ struct LeaveArgs {
   bool lost = false;         // somebody was told that it is lost
   bool uncontended = false;  // as far as is known, nobody waits: less will do
   bool parting = false;  // the client ends: others look after what it hands on, and has handed on
-  // The latest fence of the grant's range that a hold has; 0: not to count on.
+  // The latest fence of the grant's range that a hold has; 0: not to count on, as a server that has
+  // lost data may not know of a later one.
   std::int64_t given = 0;
-  bool joint = false;  // held together with others
+  bool joint = false;  // held together with others: by this seat
   std::int64_t fence = 0;
   Seat seat = {};
 };

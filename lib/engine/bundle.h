@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "engine/hold.h"
 #include "engine/primitive.h"
 
 namespace belay {
@@ -28,27 +29,21 @@ enum class BundleStage : std::uint8_t {
   kHeld
 };
 
-struct Bundle {
-  std::int64_t id = 0;   // of the hold
-  std::int64_t tag = 0;  // of the acquire; 0 once it has completed
-  const Primitive* primitive = nullptr;
+struct Bundle : AcquireTerms {
+  std::int64_t id = 0;             // of the hold
+  std::int64_t tag = 0;            // of the acquire; 0 once it has completed
   std::vector<BundlePart> parts;   // in the order in which they were added
   std::vector<std::size_t> order;  // in which they are taken
   std::size_t next = 0;            // in that order: all before are had
   Micros wait_until = kNever;
   Micros answer_by = kNever;  // about a name that is had, and in question
   Micros free_by = 0;         // when others have lost what is not had at the latest; 0: not known
-  std::int64_t owner = 0;
-  Micros lease = 0;
-  Micros max_hold = 0;
-  Micros since = 0;  // when it was granted
-  Status failure;    // why the acquire cannot succeed as it is
-  Status loss;       // why it is lost, once it is
-  Status warning;    // of the latest part at risk
+  Micros since = 0;           // when it was granted
+  Status failure;             // why the acquire cannot succeed as it is
+  Status loss;                // why it is lost, once it is
+  Status warning;             // of the latest part at risk
   BundleStage stage = BundleStage::kTrying;
   bool is_try = false;
-  bool notify = false;
-  bool confirmed = false;
   bool lost_a_part = false;  // before all were had
   bool told_of_loss = false;
   bool prolonged = false;  // one of its fixed leases, as its owner has entered again

@@ -23,9 +23,9 @@ constexpr Micros kRestartsPerLease = 3;  // a lease, while the other names are w
 void Bundles::acquire(std::int64_t tag, const AcquireRequest& request, Micros wait) {
   auto owned = std::make_unique<Bundle>();
   Bundle& bundle = *owned;
+  static_cast<AcquireTerms&>(bundle) = request;
   bundle.id = ++ledger_.last_hold;
   bundle.tag = tag;
-  bundle.primitive = request.primitive;
   for (const auto& [name, want] : request.names) {
     bundle.parts.push_back({name, want});
   }
@@ -37,11 +37,6 @@ void Bundles::acquire(std::int64_t tag, const AcquireRequest& request, Micros wa
             });
   bundle.is_try = wait == 0;
   bundle.wait_until = after(ledger_.now, wait);
-  bundle.owner = request.owner;
-  bundle.lease = request.lease;
-  bundle.max_hold = request.max_hold;
-  bundle.notify = request.notify;
-  bundle.confirmed = request.confirmed;
   ledger_.bundles.emplace(bundle.id, std::move(owned));
   add_lead(tag, PendingKind::kAcquire, bundle).hold = 0;
   for (std::size_t i = 0; i < bundle.parts.size() && bundle.failure.ok(); ++i) {
@@ -52,13 +47,8 @@ void Bundles::acquire(std::int64_t tag, const AcquireRequest& request, Micros wa
 void Bundles::ask_part(Bundle& bundle, std::size_t index) {
   BundlePart& part = bundle.parts[index];
   part.tag = --ledger_.last_part;
-  AcquireRequest request;
-  request.primitive = bundle.primitive;
-  request.name = part.name;
-  request.want = part.want;
-  request.owner = bundle.owner;
-  request.lease = bundle.lease;
-  request.confirmed = bundle.confirmed;
+  AcquireRequest request{bundle, part.name, part.want, {}};
+  request.max_hold = 0;  // counts from when all are had
   Pending& pending = course_.add_acquire(part.tag, request, 0);
   ++ledger_.parts_pending;
   pending.lead = ledger_.pendings.at(bundle.tag)->ref();

@@ -43,20 +43,14 @@ void Claim::take(const Grant& grant, Micros now) {
   asking.again_at = kNever;
   was_cut = was_cut && grant.confirmed;
   held = Held();
-  held.permits = grant.permits;
-  held.fence = grant.fence;
+  static_cast<Grant&>(held) = grant;
   held.next_fence = grant.fence;
-  held.last_fence = grant.last_fence;
   held.reserve = kFirstReserve;
-  held.confirmed = grant.confirmed;
   held.awaits_reply = !grant.confirmed && !waiting.empty() && waiting.front()->confirmed;
-  held.deadline = grant.deadline;
-  held.lease = grant.lease;
   // An ask that was cut off may have been for longer: what is told again is not shortened.
   held.lapses_at = std::max(now + drifted(grant.lease), asking.cut_until);
   sits({grant.since, want.lock_delay, grant.permits}, grant.lease, now);
   held.look_at = watchable() ? now + kWatchAfter : kNever;
-  held.others_wait = grant.others_wait;
   held.others_since = now;
   held.heard_at = now;
   if (!grant.confirmed) {  // rule 5
@@ -92,7 +86,6 @@ Leaving Claim::end(Micros now) {
   return left;
 }
 
-// The hold that lets `owner` re-enter the claim, or none.
 const Hold* Claim::own_hold(std::int64_t owner) const {
   const auto found = std::find_if(holds.begin(), holds.end(), [owner](const Hold* hold) {
     return owner != 0 && hold->owner == owner && !hold->abandoned;

@@ -24,20 +24,15 @@ constexpr Micros kRetryPause = 50 * kMillisecond;  // after an error that may pa
 
 Pending& Course::add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait) {
   Pending& pending = ledger_.add_pending(tag, PendingKind::kAcquire);
+  static_cast<AcquireTerms&>(pending) = request;
   if (request.want.generation != 0) {
-    pending.primitive = request.primitive;
     pending.name = request.name;
   } else {
     pending.claim = &ledger_.claim_for_acquire(*request.primitive, request.name);
   }
+  pending.want = request.want;
   pending.is_try = wait == 0;
   pending.wait_until = after(ledger_.now, wait);
-  pending.owner = request.owner;
-  pending.want = request.want;
-  pending.lease = request.lease;
-  pending.max_hold = request.max_hold;
-  pending.notify = request.notify;
-  pending.confirmed = request.confirmed;
   return pending;
 }
 
@@ -576,19 +571,17 @@ void Course::end_downgrades(Claim& claim, const Status& status) {
 void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end) {
   auto owned = std::make_unique<Hold>();
   Hold& hold = *owned;
+  static_cast<AcquireTerms&>(hold) = pending;
   hold.id = ++ledger_.last_hold;
   hold.claim = &claim;
-  hold.owner = pending.owner;
   hold.since = ledger_.now;
   hold.group = pending.want.group;
   hold.fence = fence;
-  hold.lease = pending.lease;
   hold.ends_at =
       pending.lease > 0 ? std::min(fixed_end, after(ledger_.now, pending.lease)) : kNever;
   if (pending.max_hold > 0 && pending.lease == 0) {
     timing_.limit(hold, pending.max_hold);
   }
-  hold.notify = pending.notify;
   hold.bundle = pending.bundle;
   hold.re_entered = claim.own_hold(pending.owner) != nullptr;
   claim.holds.push_back(&hold);

@@ -19,11 +19,6 @@ constexpr Micros kRefusedPause = kSecond;          // after one that somebody ha
 constexpr int kMostStrays = 256;
 constexpr Micros kStrayWindow = 5 * kSecond;
 
-LeaveArgs args_of(const Leaving& leaving, std::int64_t highest_fence) {
-  return {leaving.epoch, highest_fence, leaving.lost,  leaving.uncontended, leaving.parting,
-          leaving.given, leaving.joint, leaving.fence, leaving.seat};
-}
-
 }  // namespace
 
 // ---- Commands
@@ -65,9 +60,10 @@ void Departures::send(const std::vector<ClaimRef>& left) {
   std::vector<LeavePart> parts;
   parts.reserve(left.size());
   for (const ClaimRef& ref : left) {
-    const Leaving& leaving = *ref.claim->leaving_of(ref.epoch);
+    Leaving& leaving = *ref.claim->leaving_of(ref.epoch);
     const Resource& resource = ref.claim->resource;
-    parts.push_back({&resource, args_of(leaving, ledger_.highest_fence_of(resource.slot))});
+    leaving.highest_fence = ledger_.highest_fence_of(resource.slot);
+    parts.push_back({&resource, leaving});
     flight.in_vain = flight.in_vain || leaving.in_vain;
   }
   const Claim& first = *left.front().claim;

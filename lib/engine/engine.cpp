@@ -2,6 +2,8 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <cassert>
+#include <utility>
 
 #include "route/server_error.h"
 
@@ -27,6 +29,40 @@ bool may_be_repeated(const Pending& pending) {
 }
 
 }  // namespace
+
+// An entry to the engine: all of it happens at one moment. What has become due by then comes first,
+// as a process that was stopped learns of its losses before anything else. What is to be sent goes
+// out at the end, and what has ended is freed.
+class Engine::Entry {
+ public:
+  Entry(Engine& engine, Micros now) : Entry(engine, now, [] {}) {}
+
+  // `first` comes even before what has become due: it puts names in question, so that no turn that
+  // has ended hands them on.
+  template <class First>
+  Entry(Engine& engine, Micros now, const First& first) : engine_(engine) {
+    assert(engine_.now_ == kNever);
+    engine_.now_ = now;
+    first();
+    engine_.advance();
+  }
+
+  ~Entry() {
+    engine_.finish(leaves_renewals_);
+    engine_.ledger_.free_retired();
+    engine_.now_ = kNever;
+  }
+
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+  // The next entry sends the renewals, together with others that it may bring.
+  void leave_renewals() { leaves_renewals_ = true; }
+
+ private:
+  Engine& engine_;
+  bool leaves_renewals_ = false;
+};
 
 Engine::Engine(const Config& config, const Dialect& dialect, Router& router, EngineEvents& events,
                std::atomic<std::int64_t>& last_hold, std::uint64_t seed)
@@ -164,10 +200,7 @@ Status Engine::downgrade(std::int64_t tag, std::int64_t id, const std::string& g
   if (hold == nullptr) {
     return unknown_hold(id);
   }
-  if (Status status = operations_.downgrade(tag, *hold, group); !status.ok()) {
-    return status;
-  }
-  return {};
+  return operations_.downgrade(tag, *hold, group);
 }
 
 Status Engine::query(std::int64_t tag, std::unique_ptr<Query> query, Micros now) {
@@ -284,14 +317,6 @@ std::vector<std::int64_t> Engine::holds_of(std::int64_t owner, std::string_view 
   return ids;
 }
 
-// ---- Entries
-
-Engine::Entry::~Entry() {
-  engine_.finish(leaves_renewals_);
-  engine_.ledger_.free_retired();
-  engine_.now_ = kNever;
-}
-
 // ---- Time
 
 // Also takes up what earlier entries have left, a bounded part of it.
@@ -332,7 +357,7 @@ void Engine::finish(bool leaves_renewals) {
       flush_renewals();
     }
   } while (bundles_.due());
-  if (!closing_ || closed_) {
+  if (close_by_ == kNever) {
     return;
   }
   if (now_ >= close_by_) {
@@ -340,11 +365,8 @@ void Engine::finish(bool leaves_renewals) {
   } else if (!ledger_.claims.empty() || !ledger_.pendings.empty()) {
     return;
   }
-  closed_ = true;
   close_by_ = kNever;
-  Event event;
-  event.kind = BELAY_EVENT_END;
-  events_.on_event(std::move(event));
+  events_.on_event(ended(BELAY_EVENT_END, 0, {}));
 }
 
 // Parts first, whose tags are the lowest: what leads them ends with them.
@@ -573,7 +595,7 @@ void Engine::give_up_on(std::uint64_t id, const Flight& flight, std::vector<Clai
     let_go(ref.claim);
   }
   for (const Renewed& renewed : flight.renewed) {
-    let_go(renewed.ref.claim);
+    let_go(renewed.claim);
   }
   Pending* const pending = ledger_.pending(flight.pending);
   if (pending != nullptr && pending->command == id && may_be_repeated(*pending)) {

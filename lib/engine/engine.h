@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/config.h"
@@ -112,34 +110,7 @@ class Engine final : public NodeEvents {
   // waits long for the monitor of a client that has very many.
   static constexpr std::size_t kMostChecks = 256;
 
-  // An entry to the engine: all of it happens at one moment. What has become due by then comes
-  // first, as a process that was stopped learns of its losses before anything else. What is to be
-  // sent goes out at the end, and what has ended is freed.
-  class Entry {
-   public:
-    Entry(Engine& engine, Micros now) : Entry(engine, now, [] {}) {}
-
-    // `first` comes even before what has become due: it puts names in question, so that no turn
-    // that has ended hands them on.
-    template <class First>
-    Entry(Engine& engine, Micros now, const First& first) : engine_(engine) {
-      assert(engine_.now_ == kNever);
-      engine_.now_ = now;
-      first();
-      engine_.advance();
-    }
-
-    ~Entry();
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-
-    // The next entry sends the renewals, together with others that it may bring.
-    void leave_renewals() { leaves_renewals_ = true; }
-
-   private:
-    Engine& engine_;
-    bool leaves_renewals_ = false;
-  };
+  class Entry;
 
   void advance();
   void finish(bool leaves_renewals);
@@ -171,8 +142,7 @@ class Engine final : public NodeEvents {
   Operations operations_;
   Bundles bundles_;
   bool closing_ = false;
-  bool closed_ = false;
-  Micros close_by_ = kNever;
+  Micros close_by_ = kNever;  // until the end has been told
 };
 
 }  // namespace belay

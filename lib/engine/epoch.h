@@ -52,33 +52,23 @@ struct Asking {
 
 // What a reply or a message grants.
 struct Grant {
-  std::int64_t epoch;
-  std::int64_t fence;
-  std::int64_t last_fence;
-  std::int64_t permits;
-  Micros deadline;
-  Micros lease;
-  bool confirmed;
-  bool others_wait;
+  std::int64_t epoch = 0;
+  std::int64_t fence = 0;
+  std::int64_t last_fence = 0;  // of the range that is reserved for local handoffs
+  std::int64_t permits = 0;
+  Micros deadline = 0;     // until then it is certainly ours
+  Micros lease = 0;        // by which that is so
+  bool confirmed = false;  // a reply vouches for it, not only a message
+  bool others_wait = false;
   ServerTime since = {};
 };
 
-// What an epoch holds.
-struct Held {
-  std::int64_t permits = 0;
-  // Of the grant, for the next local handoff, and the last that is reserved; how many were reserved
-  // the last time.
-  std::int64_t fence = 0;
-  std::int64_t next_fence = 0;
-  std::int64_t last_fence = 0;
-  std::int64_t reserve = 0;
+// What an epoch holds: what was granted, as later answers have it, and what has come of it.
+struct Held : Grant {
+  std::int64_t next_fence = 0;  // for the next local handoff
+  std::int64_t reserve = 0;     // how many fences were reserved the last time
   // Only a message vouches for it, and somebody who waits wants a reply: nobody has it yet.
   bool awaits_reply = false;
-  // A reply vouches for it, not only a message; until when it is certainly ours, and by which
-  // lease.
-  bool confirmed = false;
-  Micros deadline = 0;
-  Micros lease = 0;
   // When the server's record has certainly lapsed.
   Micros lapses_at = 0;
   // When to renew; and at the latest, whatever the lease, to watch the record.
@@ -104,8 +94,7 @@ struct Held {
     return renew_out ? std::max(lapses_at, renewed_until) : lapses_at;
   }
 
-  // Whether other clients wait, since when, and when the server last said so or not.
-  bool others_wait = false;
+  // Since when other clients wait, and when the server last said whether any does.
   Micros others_since = 0;
   Micros heard_at = 0;
   // From one local owner to the next, since others wait.
@@ -132,9 +121,9 @@ struct Held {
   bool lost_alone = false;
 };
 
-// An epoch that is over and that the server may still know: asked to leave until it has answered.
-struct Leaving {
-  std::int64_t epoch = 0;
+// An epoch that is over and that the server may still know: asked to leave, in these words, until
+// it has answered.
+struct Leaving : LeaveArgs {
   bool in_flight = false;
   bool answered = false;
   // When to ask, if not in flight.
@@ -150,34 +139,22 @@ struct Leaving {
   Micros ours_until = 0;
   // Who broke it, as a message says.
   std::string broken_by;
-  // The latest fence of its range that it has given; 0: a server that has lost data may not know of
-  // a later one.
-  std::int64_t given = 0;
   // How often it was left, but for what certainly did nothing.
   int sent = 0;
   // A later epoch was asked for: that has freed this one.
   bool overtaken = false;
-  // Somebody was told that it is lost. Then what is asked for after that waits until the server has
-  // heard of it; not so what stands already when a message tells of a loss, as anybody may have
-  // sent any number of those.
-  bool lost = false;
+  // It was lost, and what was asked for after that waits until the server has heard of it; not so
+  // what stands already when a message tells of a loss, as anybody may have sent any number of
+  // those.
   bool goes_first = false;
-  // As far as is known, nobody else has to do with it.
-  bool uncontended = false;
-  // Of one of several, for that.
-  bool joint = false;
-  std::int64_t fence = 0;
-  Seat seat;
   // Nobody had it: whoever asked for it has given up.
   bool in_vain = false;
   // Only a message has told of it: asked once.
   bool stray = false;
   // When to look all the same: as it was told, or was about to.
   Micros look_at = kNever;
-  // It handed the lock on, and asks again in case that grant lapses unused; or, as the client ends,
-  // others have been told to.
+  // It handed the lock on, and asks again in case that grant lapses unused.
   bool looks_after = false;
-  bool parting = false;
 };
 
 }  // namespace belay

@@ -12,7 +12,7 @@ constexpr int kMostInVain = 32;
 std::uint64_t Flights::send(Node& node, Command command, Flight flight, Micros now) {
   command.id = ++last_command_;
   for (const Renewed& renewed : flight.renewed) {
-    ++renewed.ref.claim->in_flight;
+    ++renewed.claim->in_flight;
   }
   for (const ClaimRef& ref : flight.refs) {
     ++ref.claim->in_flight;

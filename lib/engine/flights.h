@@ -2,10 +2,8 @@
 // claim is not forgotten meanwhile. The engine owns it; used inside the client's monitor.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -28,13 +26,10 @@ struct ClaimRef {
   Micros lease = 0;  // that the command asks for
 };
 
-// A claim in a renewal.
+// A claim in a renewal, and what was asked for it.
 struct Renewed {
-  ClaimRef ref;
-  std::string group;  // to share it with from now on
-  // Of one of several: what its seat is told, where it is renewed in full.
-  bool by_one_key = false;
-  Seat seat = {};
+  Claim* claim = nullptr;
+  RenewArgs args;
 };
 
 // A command that is out.

@@ -12,31 +12,36 @@
 namespace belay {
 
 struct Claim;
+class Primitive;
 
-struct Hold {
+// How names are acquired, whichever they are.
+struct AcquireTerms {
+  const Primitive* primitive = nullptr;
+  std::int64_t owner = 0;
+  Micros lease = 0;        // fixed; 0: the watchdog's
+  Micros max_hold = 0;     // 0: none
+  bool notify = false;     // events about the hold are queued
+  bool confirmed = false;  // nothing is granted before a reply vouches for it
+};
+
+struct Hold : AcquireTerms {
   std::int64_t id = 0;
   // The bundle of which it is a part: the id that its holder knows; 0: none.
   std::int64_t bundle = 0;
   // Null once it is lost; then why.
   Claim* claim = nullptr;
   Status loss;
-  std::int64_t owner = 0;
   // With whom it is content to share its name.
   std::string group;
   std::int64_t fence = 0;
   Micros since = 0;
-  // Fixed; 0: the watchdog's.
-  Micros lease = 0;
   // Of a fixed lease, or after max-hold; whatever the claim's deadline says beyond.
   Micros ends_at = kNever;
   // When the watchdog stops, and when the lease that runs then has ended.
   Micros max_at = kNever;
   Micros max_end = kNever;
-  Micros max_hold = 0;
   // Its owner had the name already.
   bool re_entered = false;
-  // Events about it are queued.
-  bool notify = false;
   bool at_risk = false;
   // Nobody knows its id any more.
   bool abandoned = false;

@@ -125,7 +125,6 @@ bool Operations::may_come_late(const Pending& pending) const {
   return pending.unanswered > 0 && ledger_.node_for(pending).has_ghosts();
 }
 
-// On a new connection.
 void Operations::send_all(Node& node) {
   std::vector<Pending*> queries;
   for (const auto& [tag, pending] : ledger_.pendings) {
@@ -216,7 +215,9 @@ void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micro
     event.remaining = std::min({deadline, hold.ends_at, hold.max_end}) - ledger_.now;
     outcomes_.complete(pending, std::move(event));
   }
-  const Renewed renewed{{&claim, claim.epoch, lease}, {}, true, {}};
+  Renewed renewed{&claim, {}};
+  renewed.args.lease = lease;
+  renewed.args.by_one_key = true;
   course_.on_verdict(watchdog_.judge(renewed, answers->claims.front(), sent));
   course_.reconcile(claim);
 }

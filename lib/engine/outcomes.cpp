@@ -8,23 +8,6 @@ namespace belay {
 
 namespace {
 
-std::int32_t event_kind(const Pending& pending) {
-  switch (pending.kind) {
-    case PendingKind::kAcquire:
-      return BELAY_EVENT_ACQUIRED;
-    case PendingKind::kRelease:
-      return BELAY_EVENT_RELEASED;
-    case PendingKind::kExtend:
-      return BELAY_EVENT_EXTENDED;
-    case PendingKind::kVerify:
-      return BELAY_EVENT_VERIFIED;
-    case PendingKind::kDowngrade:
-      return BELAY_EVENT_DOWNGRADED;
-    default:
-      return pending.query->event_kind();
-  }
-}
-
 // The worst of what the parts have come to; in doubt for the longest.
 void merge(Status* worst, const Status& other) {
   const Micros in_doubt_until = std::max(worst->in_doubt_until, other.in_doubt_until);
@@ -38,7 +21,8 @@ void merge(Status* worst, const Status& other) {
 
 Event Outcomes::outcome(const Pending& pending, Status status) {
   Event event;
-  event.kind = event_kind(pending);
+  event.kind = pending.kind == PendingKind::kQuery ? pending.query->event_kind()
+                                                   : static_cast<std::int32_t>(pending.kind);
   event.tag = pending.tag;
   event.status = std::move(status);
   event.hold = pending.hold;
@@ -106,11 +90,9 @@ void Outcomes::complete(Pending& pending, Event event) {
 // Words for an acquire that ends without the name. None for a try for one of several names that is
 // not the end of their acquire.
 void Outcomes::explain(const Pending& pending, Status* status) const {
-  const Primitive* primitive =
-      pending.claim != nullptr ? pending.claim->primitive : pending.primitive;
   const Bundle* const bundle = ledger_.bundle(pending.bundle);
   const bool goes_on = bundle != nullptr && !bundle->is_try;
-  if (primitive == nullptr || (goes_on && status->code == BELAY_BUSY)) {
+  if (pending.primitive == nullptr || (goes_on && status->code == BELAY_BUSY)) {
     return;
   }
   const std::string& name = pending.claim != nullptr ? pending.claim->resource.name : pending.name;
@@ -123,7 +105,7 @@ void Outcomes::explain(const Pending& pending, Status* status) const {
                                      " names is held by another owner, others wait for it, or its "
                                      "lock-delay has not passed");
   } else {
-    *status = primitive->busy(name);
+    *status = pending.primitive->busy(name);
   }
 }
 
@@ -220,22 +202,14 @@ void Outcomes::on_part_news(const Hold& hold, std::int32_t kind, const Status& s
 }
 
 void Outcomes::count_acquire(const Pending& pending, std::int32_t code) {
-  switch (code) {
-    case BELAY_OK:
-      ++ledger_.metrics.grants;
-      ledger_.metrics.wait.add(ledger_.now - pending.since);
-      return;
-    case BELAY_BUSY:
-      ++ledger_.metrics.busy;
-      return;
-    case BELAY_TIMEOUT:
-      ++ledger_.metrics.timeouts;
-      return;
-    case BELAY_CANCELLED:
-      ++ledger_.metrics.cancelled;
-      return;
-    default:
-      ++ledger_.metrics.failures;
+  Metrics& metrics = ledger_.metrics;
+  ++(code == BELAY_OK          ? metrics.grants
+     : code == BELAY_BUSY      ? metrics.busy
+     : code == BELAY_TIMEOUT   ? metrics.timeouts
+     : code == BELAY_CANCELLED ? metrics.cancelled
+                               : metrics.failures);
+  if (code == BELAY_OK) {
+    metrics.wait.add(ledger_.now - pending.since);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "engine/event.h"
+#include "engine/hold.h"
 #include "engine/pending_ref.h"
 #include "engine/primitive.h"
 #include "engine/query.h"
@@ -21,23 +22,26 @@ namespace belay {
 
 struct Claim;
 
-struct AcquireRequest {
-  const Primitive* primitive = nullptr;
+struct AcquireRequest : AcquireTerms {
   std::string name;
   Want want;
   // Several names, all or none; `name` and `want` say nothing then.
   std::vector<std::pair<std::string, Want>> names;
-  std::int64_t owner = 0;
-  Micros lease = 0;     // 0: the watchdog's
-  Micros max_hold = 0;  // 0: none
-  bool notify = false;
-  bool confirmed = false;
 };
 
-enum class PendingKind : std::uint8_t { kAcquire, kRelease, kExtend, kVerify, kDowngrade, kQuery };
+// By the event that completes it; a query knows its own.
+enum class PendingKind : std::uint8_t {
+  kQuery = 0,
+  kAcquire = BELAY_EVENT_ACQUIRED,
+  kRelease = BELAY_EVENT_RELEASED,
+  kExtend = BELAY_EVENT_EXTENDED,
+  kVerify = BELAY_EVENT_VERIFIED,
+  kDowngrade = BELAY_EVENT_DOWNGRADED
+};
 
-// An accepted submission that has not completed.
-struct Pending {
+// An accepted submission that has not completed. The terms are an acquire's; an extension has a
+// lease.
+struct Pending : AcquireTerms {
   std::int64_t tag = 0;
   std::uint64_t order = 0;     // of its submission
   Micros since = 0;            // the time of it
@@ -54,15 +58,9 @@ struct Pending {
   bool reached = false;  // the server, or a claim of ours that stands, has answered for it
   bool is_try = false;
   Micros wait_until = kNever;
-  std::int64_t owner = 0;
   Want want;
-  Micros lease = 0;  // also of an extension
-  Micros max_hold = 0;
-  bool notify = false;
-  bool confirmed = false;                // has nothing before a reply vouches for it
-  bool together = false;                 // asks for it together with the others of its bundle
-  const Primitive* primitive = nullptr;  // of a generation that is asked about before the wait
-  std::string name;                      // likewise
+  bool together = false;  // asks for it together with the others of its bundle
+  std::string name;       // of a generation that is asked about before the wait
 
   // What is about several names leads a part for each; parts have tags of their own, below zero.
   std::int64_t bundle = 0;          // of the lead and of its parts

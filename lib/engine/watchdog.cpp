@@ -28,12 +28,7 @@ Micros lease_covering(Micros remaining) {
 }
 
 Verdict lost(Claim& claim, std::int32_t reason, std::string why) {
-  Verdict verdict;
-  verdict.kind = Verdict::Kind::kLost;
-  verdict.claim = &claim;
-  verdict.reason = reason;
-  verdict.why = std::move(why);
-  return verdict;
+  return {.kind = Verdict::Kind::kLost, .claim = &claim, .reason = reason, .why = std::move(why)};
 }
 
 }  // namespace
@@ -155,9 +150,7 @@ void Watchdog::send(const std::vector<Claim*>& claims) {
   flight.kind = FlightKind::kRenew;
   for (Claim* claim : claims) {
     parts.push_back({&claim->resource, begin_renewal(*claim, not_after)});
-    const RenewArgs& args = parts.back().args;
-    flight.renewed.push_back(
-        {{claim, claim->epoch, args.lease}, args.group, args.by_one_key, args.seat});
+    flight.renewed.push_back({claim, parts.back().args});
     ++ledger_.metrics.renewals;
   }
   flights_.send(node, dialect_.renew_all(parts, highest, not_after), std::move(flight),
@@ -255,12 +248,12 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
   std::vector<Verdict> verdicts;
   for (std::size_t i = 0; i < flight.renewed.size(); ++i) {
     const Renewed& renewed = flight.renewed[i];
-    Claim& claim = *renewed.ref.claim;
+    Claim& claim = *renewed.claim;
     --claim.in_flight;
-    const bool current = claim.state == ClaimState::kHeld && claim.epoch == renewed.ref.epoch;
+    const bool current = claim.state == ClaimState::kHeld && claim.epoch == renewed.args.epoch;
     claim.held.renew_out = claim.held.renew_out && !current;
     const bool did_nothing = reply.is_error() || late;
-    claim.held.shares_sent -= current && did_nothing && !renewed.group.empty() ? 1 : 0;
+    claim.held.shares_sent -= current && did_nothing && !renewed.args.group.empty() ? 1 : 0;
     Verdict verdict;
     if (current && answers) {
       verdict = judge(renewed, answers->claims[i], sent);
@@ -287,9 +280,7 @@ Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone) con
   if (error.remedy == Remedy::kGiveUp && alone && !claim.held.share_with.empty() &&
       claim.held.shares_sent == 0) {
     claim.held.renew_at = ledger_.now;
-    Verdict verdict;
-    verdict.kind = Verdict::Kind::kOursAlone;
-    return verdict;
+    return {.kind = Verdict::Kind::kOursAlone};
   }
   claim.held.told_at = ledger_.now;  // other numbers wait: while a slot moves, less may do
   const bool at_once = error.remedy == Remedy::kAskAgain || !alone;
@@ -299,7 +290,7 @@ Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone) con
 }
 
 Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micros sent) {
-  Claim& claim = *renewed.ref.claim;
+  Claim& claim = *renewed.claim;
   if (answer.code == RenewCode::kContended) {
     claim.held.renew_in_full = true;
     claim.held.renew_at = ledger_.now;
@@ -318,31 +309,30 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
   claim.held.last_fence = std::max(claim.held.last_fence, answer.last_fence);
   ledger_.saw_fence(claim.resource.slot, claim.held.last_fence);
   if (!claim.joint() ||
-      !renewed.by_one_key) {  // what several hold alone says nothing of the others
+      !renewed.args.by_one_key) {  // what several hold alone says nothing of the others
     hear_of_others(claim, answer.others_wait);
   }
   // A renewal of no lease only says that it is ours.
-  const Micros lease = renewed.ref.lease;
-  Verdict verdict;
-  verdict.kind = Verdict::Kind::kOurs;
-  verdict.claim = &claim;
-  verdict.deadline = lease > 0 ? sent + lease - lease_margin(lease) : 0;
-  verdict.lease = lease;
-  verdict.group = renewed.group;
-  return verdict;
+  const Micros lease = renewed.args.lease;
+  return {.kind = Verdict::Kind::kOurs,
+          .claim = &claim,
+          .deadline = lease > 0 ? sent + lease - lease_margin(lease) : 0,
+          .lease = lease,
+          .group = renewed.args.group};
 }
 
 // Whoever has come to share it has a seat since the renewal that said so.
 void Watchdog::note_seat(const Renewed& renewed, const Verdict& verdict,
                          ServerTime server_time) const {
-  Claim& claim = *renewed.ref.claim;
-  const bool begins = !claim.joint() && !renewed.group.empty();
-  if (verdict.kind != Verdict::Kind::kOurs || renewed.by_one_key || (!claim.joint() && !begins)) {
+  Claim& claim = *renewed.claim;
+  const bool begins = !claim.joint() && !renewed.args.group.empty();
+  if (verdict.kind != Verdict::Kind::kOurs || renewed.args.by_one_key ||
+      (!claim.joint() && !begins)) {
     return;
   }
-  const Seat first{server_time, claim.want.lock_delay, 1, renewed.seat.holds,
-                   renewed.seat.local_waiters};
-  claim.sits(begins ? first : renewed.seat, renewed.ref.lease, ledger_.now);
+  const Seat first{server_time, claim.want.lock_delay, 1, renewed.args.seat.holds,
+                   renewed.args.seat.local_waiters};
+  claim.sits(begins ? first : renewed.args.seat, renewed.args.lease, ledger_.now);
 }
 
 void Watchdog::hear_of_others(Claim& claim, bool wait) const {

@@ -33,10 +33,10 @@ struct Verdict {
   // Of what is ours: until when, by which lease, and who shares it from now on.
   Micros deadline = 0;
   Micros lease = 0;
-  std::string group;
+  std::string group = {};
   // Of what is lost.
   std::int32_t reason = 0;  // belay_reason
-  std::string why;
+  std::string why = {};
 };
 
 class Watchdog {

@@ -1,37 +1,25 @@
 #include "route/connection.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "base/contract.h"
+#include "base/packing.h"
 #include "route/server_error.h"
 
 namespace belay {
 
 namespace {
 
-constexpr std::string_view kOldestServer = "6.2";
-constexpr std::int64_t kLargestPart = 999;  // of a version
+constexpr const char* kOldestServer = "6.2";
 
-// "7.0.15" -> 7000015, to compare.
-std::int64_t version_number(std::string_view text) {
-  std::int64_t number = 0;
-  std::int64_t part = 0;
-  int parts = 0;
-  for (std::size_t i = 0; i <= text.size() && parts < 3; ++i) {
-    if (i < text.size() && text[i] >= '0' && text[i] <= '9') {
-      part = std::min(part * 10 + (text[i] - '0'), kLargestPart);
-    } else {
-      number = number * 1000 + part;
-      part = 0;
-      ++parts;
-    }
-  }
-  for (; parts < 3; ++parts) {
-    number *= 1000;
-  }
-  return number;
+// Major and minor of "7.0.15", to compare; a part that is no number is 0.
+std::pair<long, long> version_number(const std::string& text) {
+  char* end = nullptr;
+  const long major = std::strtol(text.c_str(), &end, 10);
+  return {major, *end == '.' ? std::strtol(end + 1, nullptr, 10) : 0};
 }
 
 // A field of a HELLO reply, which is a map.
@@ -55,11 +43,7 @@ std::string_view line_of(std::string_view info, std::string_view name) {
 
 // What a call's reply repeats.
 std::string mark_of(std::uint32_t call) {
-  std::string mark;
-  for (unsigned shift = 0; shift < 32; shift += 8) {
-    mark.push_back(static_cast<char>(call >> shift & 0xFFU));
-  }
-  return mark;
+  return Packer().u16(call & 0xFFFFU).u16(call >> 16U).take();
 }
 
 // Of a reply to TIME; none where it is none, or none that our messages can carry.
@@ -277,7 +261,7 @@ Status Connection::check_server(Reply hello) {
     const std::string_view words = hello.text();
     if (words.starts_with("ERR unknown command") || words.starts_with("NOPROTO")) {
       return {BELAY_UNSUPPORTED_SERVER,
-              link_.endpoint().display() + " is older than Redis " + std::string(kOldestServer)};
+              link_.endpoint().display() + " is older than Redis " + kOldestServer};
     }
     Status status = refusal("HELLO", words);
     if (status.code == BELAY_SERVER_ERROR) {
@@ -285,11 +269,11 @@ Status Connection::check_server(Reply hello) {
     }
     return status;
   }
-  const std::string_view version = field_of(hello, "version");
+  const std::string version(field_of(hello, "version"));
   if (version_number(version) < version_number(kOldestServer)) {
     return {BELAY_UNSUPPORTED_SERVER, link_.endpoint().display() + " has version '" +
                                           config_.credentials.masked(version) + "', at least " +
-                                          std::string(kOldestServer) + " is needed"};
+                                          kOldestServer + " is needed"};
   }
   if (const std::string_view role = field_of(hello, "role"); role == "replica" || role == "slave") {
     met_replica_ = true;

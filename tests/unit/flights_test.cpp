@@ -57,7 +57,7 @@ TEST_F(FlightsAlone, CountWithEachOfTheirClaims) {
   Claim& renewed = held("b");
   Claim& left = held("c");
   Flight flight;
-  flight.renewed = {{{&renewed, 2}, ""}};
+  flight.renewed.push_back({&renewed, {}});
   flight.refs = {{&left, 3}, {&asked, 1}, {&asked, 2}};
   const std::uint64_t id = send(flight);
   EXPECT_EQ(asked.in_flight, 2);

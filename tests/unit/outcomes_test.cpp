@@ -22,6 +22,7 @@ class OutcomesAlone : public EngineParts {
 
   Pending& acquire(const Primitive& primitive) {
     Pending& acquire = pending(1, PendingKind::kAcquire);
+    acquire.primitive = &primitive;
     acquire.claim = &ledger_.claim_of(primitive, "a");
     return acquire;
   }
@@ -48,6 +49,7 @@ class OutcomesAlone : public EngineParts {
     const Pending* const lead = ledger_.pending(1);
     part.lead = lead != nullptr ? lead->ref() : PendingRef{1, part.order};
     part.bundle = 77;
+    part.primitive = &lock_;
     part.claim = &ledger_.claim_of(lock_, tag == -1 ? "a" : "b");
     ++ledger_.parts_pending;
     return part;
