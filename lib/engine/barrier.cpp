@@ -40,8 +40,8 @@ void Barrier::wait(Pending& pending) {
 
 void Barrier::join(Pending& pending) {
   Claim& claim = *pending.claim;
-  if (claim.node->refused()) {
-    outcomes_.complete(pending, claim.node->trouble());
+  if (claim.node().refused()) {
+    outcomes_.complete(pending, claim.node().trouble());
   } else {
     course_.line_up(claim, pending);
     if (claim.state == ClaimState::kAsking) {

@@ -74,7 +74,7 @@ void Bundles::send_asks() {
   for (Claim* claim : std::exchange(asks_due_, {})) {
     claim->ask_due = false;
     const bool asks = claim->state == ClaimState::kAsking && !claim->asking.out &&
-                      !claim->waiting.empty() && claim->node->up();
+                      !claim->waiting.empty() && claim->node().up();
     if (asks && claim->waiting.front()->together) {
       groups[{claim->waiting.front()->bundle, ledger_.router.group_of(claim->resource.slot)}]
           .push_back(claim);
@@ -233,10 +233,10 @@ void Bundles::conclude(Bundle& bundle) {
   if (bundle.answer_by == kNever) {
     bundle.answer_by =
         bundle.is_try ? ledger_.now + timing_.request_timeout()
-                      : std::max(bundle.wait_until, ledger_.now + Timing::to_answer(*claim.node));
+                      : std::max(bundle.wait_until, ledger_.now + Timing::to_answer(claim.node()));
   } else if (ledger_.now >= bundle.answer_by) {
     const Micros since = ledger_.pendings.at(bundle.tag)->since;
-    bundle.failure = outcomes_.unavailable(*claim.node, "no answer", bundle.answer_by - since);
+    bundle.failure = outcomes_.unavailable(claim.node(), "no answer", bundle.answer_by - since);
     bundle.failure.in_doubt_until = claim.held.lapses_by();
     ledger_.want_step(bundle);
     return;
@@ -285,7 +285,7 @@ std::optional<Micros> Bundles::doubt_of(const Bundle& bundle) const {
       until = std::max(until, doubt.value_or(0));
     } else if (const Hold* const had = ledger_.hold(part.hold);
                had != nullptr && had->claim != nullptr) {
-      answered = answered && had->claim->node->up();
+      answered = answered && had->claim->node().up();
       until = std::max(until, had->claim->held.lapses_by());
     }
   }

@@ -54,7 +54,7 @@ void Claim::take(const Grant& grant, Micros now) {
   held.others_since = now;
   held.heard_at = now;
   if (!grant.confirmed) {  // rule 5
-    const Micros latest = grant.deadline - std::max(2 * node->round_trip(), grant.lease / 2);
+    const Micros latest = grant.deadline - std::max(2 * node().round_trip(), grant.lease / 2);
     held.renew_at = std::max(now, std::min(now + grant.lease / 3, latest));
   }
 }
@@ -120,7 +120,7 @@ bool Claim::next_wants_the_same() const {
 
 // Whether a reply vouches for it, for longer than soon, and nothing has put it in question since.
 bool Claim::is_sure(Micros now) const {
-  const Micros soon = std::max({kMinGrant / 2, held.lease / 3, 2 * node->round_trip()});
+  const Micros soon = std::max({kMinGrant / 2, held.lease / 3, 2 * node().round_trip()});
   return state == ClaimState::kHeld && held.confirmed && !held.in_question &&
          held.deadline - now > soon;
 }
@@ -130,7 +130,7 @@ bool Claim::is_sure(Micros now) const {
 bool Claim::may_hand_locally(Micros now) const {
   const bool spent = held.others_wait &&
                      (held.handoffs >= kMaxHandoffs || now - held.others_since > kMaxHandoffTime);
-  const bool has_fence = held.next_fence <= held.last_fence || (node->up() && !held.others_wait);
+  const bool has_fence = held.next_fence <= held.last_fence || (node().up() && !held.others_wait);
   const bool delayed = now < held.delay_until;
   return next_wants_the_same() && is_sure(now) && has_fence && !spent && !delayed;
 }
@@ -169,7 +169,7 @@ bool Claim::runs_short_of_fences() const {
 
 // A record that several share is written whenever one of them comes or goes: it is not watched.
 bool Claim::watchable() const {
-  return node->can_watch() && !joint();
+  return node().can_watch() && !joint();
 }
 
 // What several hold is looked at in full where its record may be gone, of which the members know
@@ -274,7 +274,7 @@ Micros Claim::risk_time(const Hold& hold) const {
   if (!held.renew_out) {
     return third;
   }
-  const Micros overdue = held.renewed_at + 2 * node->round_trip();
+  const Micros overdue = held.renewed_at + 2 * node().round_trip();
   return std::min(std::max(third, overdue), held.deadline - held.lease / 12);
 }
 
@@ -287,7 +287,7 @@ Micros Claim::next_due() const {
           {soonest, hold->ends_at, hold->watched() ? hold->max_at : kNever, risk_time(*hold)});
     }
   }
-  if (!node->up()) {
+  if (!node().up()) {
     return soonest;
   }
   if (state == ClaimState::kHeld && !held.renew_out && !renew_due) {

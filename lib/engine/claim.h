@@ -14,7 +14,7 @@
 #include "engine/hold.h"
 #include "engine/primitive.h"
 #include "engine/timer_heap.h"
-#include "route/node.h"
+#include "route/router.h"
 
 namespace belay {
 
@@ -30,7 +30,7 @@ struct Claim {
   // In the ledger.
   std::string key;
   Resource resource;
-  Node* node = nullptr;
+  Router* router = nullptr;
   Timer timer;
   std::list<Pending*> waiting;
   std::vector<Hold*> holds;
@@ -53,6 +53,9 @@ struct Claim {
   bool was_cut = false;
   // The latest passing error of the server.
   Status refusal;
+
+  // The server that has the name by now. Whoever sends asks anew: names may move to another one.
+  [[nodiscard]] Node& node() const { return router->node_of(resource.slot); }
 
   // From one state to the next: asks for what the first who waits wants; holds what was granted;
   // is idle, and says what the server may still know of the epoch.

@@ -47,8 +47,8 @@ void Course::place(Pending& pending) {
     watchdog_.plan(claim);
   } else if (pending.is_try && claim.state != ClaimState::kIdle && !claim.may_be_let_in(pending)) {
     outcomes_.complete(pending, Status(BELAY_BUSY));
-  } else if (claim.node->refused()) {
-    outcomes_.complete(pending, claim.node->trouble());
+  } else if (claim.node().refused()) {
+    outcomes_.complete(pending, claim.node().trouble());
   } else {
     line_up(claim, pending);
   }
@@ -73,7 +73,7 @@ void Course::re_enter(Claim& claim, Pending& pending, const Hold& own) {
 void Course::line_up(Claim& claim, Pending& pending) {
   pending.waits = true;
   pending.place = claim.waiting.insert(claim.waiting.end(), &pending);
-  pending.reach_by = timing_.reach_by(*claim.node, pending);
+  pending.reach_by = timing_.reach_by(claim.node(), pending);
   pending.reached =
       !pending.is_try && (claim.state == ClaimState::kHeld ||
                           (claim.state == ClaimState::kAsking && claim.asking.ticket != 0));
@@ -113,7 +113,7 @@ void Course::start(Claim& claim) {
 // Whether the claim's server is near enough for a hold with such a lease, and for those who wait:
 // for whom it is not are told, as their holds would end before they are renewed.
 bool Course::refuse_distant_waiters(Claim& claim, Micros lease) {
-  const Micros trip = claim.node->distance();
+  const Micros trip = claim.node().distance();
   const bool answers_in_time = 2 * trip <= timing_.request_timeout();
   const Micros least = answers_in_time ? kLeastTrips * trip : kNever;
   if (least <= kMinLease || claim.primitive->waits_only()) {
@@ -128,16 +128,16 @@ bool Course::refuse_distant_waiters(Claim& claim, Micros lease) {
                               std::to_string(to_ms(timing_.lease_for(*pending))) + " ms"
                         : "more than half the request timeout of " +
                               std::to_string(to_ms(timing_.request_timeout())) + " ms";
-    outcomes_.complete(
-        *pending, Status(BELAY_UNAVAILABLE, "a round trip to " + claim.node->display() + " takes " +
-                                                std::to_string(to_ms(trip)) + " ms: " + why));
+    outcomes_.complete(*pending, Status(BELAY_UNAVAILABLE,
+                                        "a round trip to " + claim.node().display() + " takes " +
+                                            std::to_string(to_ms(trip)) + " ms: " + why));
   }
   // Whoever is next now may want something else than the claim is for.
   return lease >= least && !claim.waiting.empty() && claim.waiting.front()->want.suits(claim.want);
 }
 
 void Course::ask(Claim& claim) {
-  Node& node = *claim.node;
+  Node& node = claim.node();
   if (!node.up() || claim.asking.out || claim.waiting.empty()) {
     return;
   }
@@ -176,12 +176,12 @@ void Course::send_ask(const std::vector<Claim*>& claims) {
   const Command command = parts.size() > 1
                               ? dialect_.acquire_all(parts)
                               : first.primitive->acquire(first.resource, parts.front().args);
-  flights_.send(*first.node, command, std::move(flight), ledger_.now);
+  flights_.send(first.node(), command, std::move(flight), ledger_.now);
 }
 
 // What the claim's next owner asks for; it goes out now.
 AcquireArgs Course::begin_ask(Claim& claim) {
-  const Node& node = *claim.node;
+  const Node& node = claim.node();
   const Pending& head = *claim.waiting.front();
   AcquireArgs args;
   args.want = claim.want;
@@ -287,8 +287,8 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
 // An error, or a reply that is none of the script's.
 void Course::on_acquire_error(Claim& claim, std::string_view words) {
   const ServerError error = classify_error(words);
-  claim.refusal = {error.status, claim.node->display() + " refused to acquire '" +
-                                     claim.resource.name + "': " + claim.node->explained(words)};
+  claim.refusal = {error.status, claim.node().display() + " refused to acquire '" +
+                                     claim.resource.name + "': " + claim.node().explained(words)};
   if (error.remedy == Remedy::kAskAgain) {
     ask(claim);
     return;
@@ -895,8 +895,8 @@ void Course::warn_if_at_risk(Claim& claim) {
                         "' has not been renewed in time";
       if (!claim.refusal.ok()) {
         why += ": " + claim.refusal.message;
-      } else if (!claim.node->trouble().ok()) {
-        why += ": " + claim.node->trouble().message;
+      } else if (!claim.node().trouble().ok()) {
+        why += ": " + claim.node().trouble().message;
       }
       Status risk(BELAY_OK, why);
       risk.reason = BELAY_REASON_NOT_RENEWED;
@@ -914,14 +914,14 @@ Status Course::acquire_timeout(const Pending& pending) const {
   const Claim& claim = *pending.claim;
   const Micros limit = (pending.reached ? pending.wait_until : pending.reach_by) - pending.since;
   Status status =
-      claim.refusal.ok() ? outcomes_.unavailable(*claim.node, "no answer", limit) : claim.refusal;
+      claim.refusal.ok() ? outcomes_.unavailable(claim.node(), "no answer", limit) : claim.refusal;
   status.in_doubt_until = *doubt;
   return status;
 }
 
 // The release itself goes on.
 Status Course::release_timeout(const Pending& pending) const {
-  Status status = outcomes_.unavailable(*pending.claim->node, "the release was not answered",
+  Status status = outcomes_.unavailable(pending.claim->node(), "the release was not answered",
                                         std::min(ledger_.now, pending.reach_by) - pending.since);
   status.in_doubt_until = doubt_of(pending).value_or(0);
   return status;
@@ -933,7 +933,7 @@ std::optional<Micros> Course::doubt_of(const Pending& pending) const {
   }
   const Claim& claim = *pending.claim;
   if (pending.kind == PendingKind::kAcquire) {
-    const bool answered = pending.reached && claim.node->up();
+    const bool answered = pending.reached && claim.node().up();
     return answered ? std::nullopt
            : claim.held.awaits_reply
                ? std::optional(std::max(claim.held.lapses_at, claim.asking.expires_by))

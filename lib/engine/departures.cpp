@@ -38,7 +38,7 @@ void Departures::leave(Claim& claim, const Leaving& leaving) {
 }
 
 void Departures::send(Claim& claim, Leaving& leaving) {
-  if (leaving.in_flight || !claim.node->up()) {
+  if (leaving.in_flight || !claim.node().up()) {
     return;
   }
   leaving.in_flight = true;
@@ -70,7 +70,7 @@ void Departures::send(const std::vector<ClaimRef>& left) {
   const Command command = parts.size() > 1
                               ? dialect_.leave_all(parts)
                               : first.primitive->leave(first.resource, parts.front().args);
-  flights_.send(*first.node, command, std::move(flight), ledger_.now);
+  flights_.send(first.node(), command, std::move(flight), ledger_.now);
 }
 
 // One command a group of slots.
@@ -102,7 +102,7 @@ void Departures::send_due(Claim& claim) {
 
 // Where older connections were killed, nothing of theirs can arrive any more.
 void Departures::send_again(Claim& claim) {
-  const bool ghosts = claim.node->has_ghosts();
+  const bool ghosts = claim.node().has_ghosts();
   claim.asking.suspect_until = ghosts ? claim.asking.suspect_until : ServerTime();
   for (Leaving& leaving : claim.leaving) {
     leaving.sweep_until = ghosts ? leaving.sweep_until : ServerTime();
@@ -228,8 +228,8 @@ void Departures::on_error(Claim& claim, Leaving& leaving, std::string_view words
     return;
   }
   leaving.answered = true;
-  Status status(error.status, claim.node->display() + " refused to release '" +
-                                  claim.resource.name + "': " + claim.node->explained(words));
+  Status status(error.status, claim.node().display() + " refused to release '" +
+                                  claim.resource.name + "': " + claim.node().explained(words));
   status.in_doubt_until = leaving.expires_by;
   complete_release(leaving, std::move(status));
   if (ledger_.now >= leaving.expires_by) {

@@ -487,7 +487,7 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   const Entry entry(*this, now, [&] {
     Claim* const broken =
         message->kind == MessageKind::kBroken ? ledger_.standing_claim(*message) : nullptr;
-    if (broken != nullptr && broken->node == &node) {
+    if (broken != nullptr && &broken->node() == &node) {
       broken->held.in_question = true;
     }
   });
@@ -496,7 +496,7 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   }
   Claim* const claim = ledger_.standing_claim(*message);
   // Somebody may send on what the name's own server said: another's clock would measure it.
-  if (claim != nullptr && claim->node == &node) {
+  if (claim != nullptr && &claim->node() == &node) {
     course_.on_message(*claim, node, *message);
     course_.reconcile(*claim);
   } else if (claim != nullptr || !course_.on_stray(dialect_.of(message->of), *message)) {
@@ -509,10 +509,10 @@ void Engine::on_node_up(Node& node, Micros now) {
   ++ledger_.metrics.connections;
   const Entry entry(*this, now);
   for (const auto& [name, claim] : ledger_.claims) {
-    if (claim->node == &node && node.is_another()) {
+    if (&claim->node() == &node && node.is_another()) {
       claim->on_another_server();
     }
-    if (claim->node == &node && node.clock().known(now)) {
+    if (&claim->node() == &node && node.clock().known(now)) {
       claim->asking.doubted_at =
           std::max(claim->asking.doubted_at, node.clock().latest_at(now, now));
     }
@@ -527,7 +527,7 @@ void Engine::on_node_up(Node& node, Micros now) {
 void Engine::want_checks(const Node& node) {
   std::vector<Claim*> wanted;
   for (const auto& [name, claim] : ledger_.claims) {
-    if (claim->node == &node) {
+    if (&claim->node() == &node) {
       claim->held.in_question = true;
       if (!std::exchange(claim->check_due, true)) {
         wanted.push_back(claim.get());
@@ -549,7 +549,7 @@ void Engine::flush_checks() {
     Claim& claim = *ledger_.checks_due.front();
     ledger_.checks_due.pop_front();
     claim.check_due = false;
-    if (claim.node->up()) {
+    if (claim.node().up()) {
       departures_.send_again(claim);
     }
     if (claim.state == ClaimState::kAsking) {
@@ -573,7 +573,7 @@ void Engine::on_node_down(Node& node, Micros now) {
   }
   // From now on the connection is what is wrong.
   for (const auto& [name, claim] : ledger_.claims) {
-    if (claim->node == &node) {
+    if (&claim->node() == &node) {
       claim->on_node_down();
     }
   }
@@ -633,7 +633,7 @@ void Engine::on_node_changed(Node& node, std::string_view key, Micros now) {
   Entry entry(*this, now, [&] {
     const std::optional<std::string> name = dialect_.name_of_key(key);
     Claim* const claim = ledger_.find_claim(Kind::kLock, name.value_or(""));
-    if (claim != nullptr && claim->node == &node && claim->state == ClaimState::kHeld) {
+    if (claim != nullptr && &claim->node() == &node && claim->state == ClaimState::kHeld) {
       watchdog_.question(*claim);
       course_.reconcile(*claim);
     }
@@ -649,7 +649,7 @@ void Engine::on_clock(const Node& node) {
 
 void Engine::ask_for_held_back(const Node& node) {
   std::erase_if(ledger_.held_back, [this, &node](Claim* claim) {
-    const bool ends = claim->node == &node;
+    const bool ends = &claim->node() == &node;
     if (ends) {
       ledger_.checks_due.push_back(claim);
     }

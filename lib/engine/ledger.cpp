@@ -51,7 +51,7 @@ Claim& Ledger::add_claim(const Primitive& primitive, std::string_view name, std:
   claim.primitive = &primitive;
   claim.key = key;
   claim.resource = primitive.resource(name);
-  claim.node = &router.node_of(claim.resource.slot);
+  claim.router = &router;
   claim.timer.claim = &claim;
   claims.emplace(std::move(key), std::move(owned));
   return claim;
@@ -91,11 +91,11 @@ Pending& Ledger::add_pending(std::int64_t tag, PendingKind kind) {
 
 Node& Ledger::node_for(const Pending& pending) const {
   if (pending.claim != nullptr) {
-    return *pending.claim->node;
+    return pending.claim->node();
   }
   const Hold* const about = hold(pending.hold);
   if (about != nullptr && about->claim != nullptr) {
-    return *about->claim->node;
+    return about->claim->node();
   }
   return router.node_of(pending.query == nullptr ? 0 : pending.query->slot());
 }

@@ -90,7 +90,7 @@ void Watchdog::plan(Claim& claim) {
 
 void Watchdog::want(Claim& claim) {
   claim.held.renew_at = kNever;
-  if (!claim.held.renew_out && !claim.renew_due && claim.node->up()) {
+  if (!claim.held.renew_out && !claim.renew_due && claim.node().up()) {
     claim.renew_due = true;
     due_.push_back(&claim);
   }
@@ -114,7 +114,7 @@ std::vector<Claim*> Watchdog::flush() {
     due_.pop_front();
     claim->renew_due = false;
     touched.push_back(claim);
-    if (claim->state != ClaimState::kHeld || !claim->node->up()) {
+    if (claim->state != ClaimState::kHeld || !claim->node().up()) {
       continue;
     }
     if (std::exchange(claim->held.renew_alone, false)) {
@@ -143,7 +143,7 @@ void Watchdog::send(const std::vector<Claim*>& claims) {
   for (const Claim* claim : claims) {
     highest = std::max(highest, ledger_.highest_fence_of(claim->resource.slot));
   }
-  Node& node = *claims.front()->node;
+  Node& node = claims.front()->node();
   const ServerTime not_after = timing_.not_after(node);
   std::vector<RenewPart> parts;
   Flight flight;
@@ -169,7 +169,7 @@ void Watchdog::watch(const std::vector<Claim*>& claims) {
     }
   }
   if (!records.empty()) {
-    flights_.watch(*claims.front()->node, records, std::move(flight), ledger_.now);
+    flights_.watch(claims.front()->node(), records, std::move(flight), ledger_.now);
   }
 }
 
@@ -220,7 +220,7 @@ RenewArgs Watchdog::begin_renewal(Claim& claim, ServerTime not_after) const {
   }
   claim.held.renew_out = true;
   claim.held.renewed_at = ledger_.now;
-  claim.held.renewed_until = Timing::lapses_by(*claim.node, not_after, args.lease);
+  claim.held.renewed_until = Timing::lapses_by(claim.node(), not_after, args.lease);
   claim.held.renew_at = kNever;
   claim.held.look_at = kNever;
   return args;
@@ -272,8 +272,8 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
 // `alone`: the command was about this claim only.
 Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone) const {
   const ServerError error = classify_error(words);
-  claim.refusal = {error.status,
-                   claim.node->display() + " refused to renew it: " + claim.node->explained(words)};
+  claim.refusal = {error.status, claim.node().display() +
+                                     " refused to renew it: " + claim.node().explained(words)};
   if (error.status == BELAY_WRONG_TYPE && alone) {
     return lost(claim, BELAY_REASON_GONE, claim.refusal.message);
   }
