@@ -52,7 +52,7 @@ std::size_t names_of(const std::vector<std::string>& command) {
   if (calls(command, scripts::kRelease) || keeps(command)) {
     return keys;
   }
-  return calls(command, scripts::kTake) ? keys / 4 : keys / kKeys;
+  return calls(command, scripts::kReleaseMembers) ? 1 : keys / kKeys;
 }
 
 void Witness::on_sent(std::string_view bytes) {
