@@ -360,9 +360,9 @@ BELAY_API int32_t belay_request_set_notify(belay_request* request, int32_t notif
 /* Complete an acquire only when the server has answered that this client has the lock: 1, or 0, the default.
  * Set 1 if what the lock starts cannot be undone at once, such as a process. It costs one round trip, and only
  * if the acquire had to wait. With 0, a waiter has a lock that another client releases as soon as a message
- * says so. At first it then has a short lease of four round trips, at least 0.1 s: a process that stops for
- * longer right after the handoff loses the lock. With 1, it has its whole lease, less the round trip. A later
- * loss is told as always. For a latch it changes nothing. belay_lock has the default. */
+ * says so. At first it then has a short lease of four round trips, at least 0.1 s: if the process or the server
+ * stops for longer right after the handoff, the lock is lost. With 1, it has its whole lease, less the round
+ * trip. A later loss is told as always. For a latch it changes nothing. belay_lock has the default. */
 BELAY_API int32_t belay_request_set_confirmed(belay_request* request, int32_t confirmed);
 
 /* ---- Blocking calls ------------------------------------------------------------------------------------ */
