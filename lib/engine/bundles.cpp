@@ -8,7 +8,6 @@
 #include "engine/course.h"
 #include "engine/departures.h"
 #include "engine/operations.h"
-#include "route/server_error.h"
 
 namespace belay {
 

@@ -253,6 +253,14 @@ void Claim::on_node_down() {
   }
 }
 
+// A grant that the server has told of by now is not believed: somebody may send it again.
+void Claim::put_in_question(Micros now) {
+  held.in_question = true;
+  if (node().clock().known(now)) {
+    asking.doubted_at = std::max(asking.doubted_at, node().clock().latest_at(now, now));
+  }
+}
+
 // What may still arrive, arrives at the server that it was sent to. And until this one has
 // answered, no message can be told to be newer than its answer: we ask.
 void Claim::on_another_server() {

@@ -105,6 +105,8 @@ struct Claim {
   void suspect(std::int64_t of, ServerTime until);
   // What happens to the name is not heard from now on, and perhaps by another server.
   void on_node_down();
+  // There is news that what it holds, or has been granted, may be gone.
+  void put_in_question(Micros now);
   // Its node has found another server: the times of the one before say nothing there.
   void on_another_server();
 

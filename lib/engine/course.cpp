@@ -855,18 +855,22 @@ void Course::stop_watching(Hold& hold, Micros ends_at) {
   outcomes_.tell_of(hold, BELAY_EVENT_AT_RISK, std::move(why));
 }
 
+void Course::check_hold(Hold& hold) {
+  // Whenever this comes to know it: another hold of the claim may have a longer lease.
+  const bool stops = hold.watched() && ledger_.now >= hold.max_at;
+  const Micros ends_at = stops ? hold.claim->certain_until(hold) : hold.ends_at;
+  if (ledger_.now >= ends_at && hold.lease > 0) {
+    lose_hold(hold, BELAY_REASON_LEASE_ENDED, "its lease ended");
+  } else if (ledger_.now >= ends_at) {
+    lose_hold(hold, BELAY_REASON_MAX_HOLD, "its max-hold was reached");
+  } else if (stops) {
+    stop_watching(hold, ends_at);
+  }
+}
+
 void Course::check_holds(Claim& claim) {
   for (Hold* hold : std::vector<Hold*>(claim.holds)) {
-    // Whenever this comes to know it: another hold of the claim may have a longer lease.
-    const bool stops = hold->watched() && ledger_.now >= hold->max_at;
-    const Micros ends_at = stops ? claim.certain_until(*hold) : hold->ends_at;
-    if (ledger_.now >= ends_at && hold->lease > 0) {
-      lose_hold(*hold, BELAY_REASON_LEASE_ENDED, "its lease ended");
-    } else if (ledger_.now >= ends_at) {
-      lose_hold(*hold, BELAY_REASON_MAX_HOLD, "its max-hold was reached");
-    } else if (stops) {
-      stop_watching(*hold, ends_at);
-    }
+    check_hold(*hold);
   }
   if (ledger_.now >= claim.held.deadline) {
     lose(claim, BELAY_REASON_NOT_RENEWED,

@@ -112,6 +112,7 @@ class Course {
   void pass_on(Claim& claim);
   void on_settled(Claim& claim, std::int64_t epoch);
   void share_what_is_left(Claim& claim);
+  void check_hold(Hold& hold);
   void check_holds(Claim& claim);
   void stop_watching(Hold& hold, Micros ends_at);
   void warn_if_at_risk(Claim& claim);

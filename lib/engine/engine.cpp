@@ -5,8 +5,6 @@
 #include <cassert>
 #include <utility>
 
-#include "route/server_error.h"
-
 namespace belay {
 
 namespace {
@@ -197,10 +195,7 @@ Status Engine::downgrade(std::int64_t tag, std::int64_t id, const std::string& g
     return {BELAY_INVALID_ARGUMENT, "hold " + std::to_string(id) + " is of several names"};
   }
   Hold* const hold = ledger_.known_hold(id);
-  if (hold == nullptr) {
-    return unknown_hold(id);
-  }
-  return operations_.downgrade(tag, *hold, group);
+  return hold == nullptr ? unknown_hold(id) : operations_.downgrade(tag, *hold, group);
 }
 
 Status Engine::query(std::int64_t tag, std::unique_ptr<Query> query, Micros now) {
@@ -488,7 +483,7 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
     Claim* const broken =
         message->kind == MessageKind::kBroken ? ledger_.standing_claim(*message) : nullptr;
     if (broken != nullptr && &broken->node() == &node) {
-      broken->held.in_question = true;
+      broken->put_in_question(now);
     }
   });
   if (message->kind == MessageKind::kGrant || message->kind == MessageKind::kPassed) {
@@ -512,10 +507,6 @@ void Engine::on_node_up(Node& node, Micros now) {
     if (&claim->node() == &node && node.is_another()) {
       claim->on_another_server();
     }
-    if (&claim->node() == &node && node.clock().known(now)) {
-      claim->asking.doubted_at =
-          std::max(claim->asking.doubted_at, node.clock().latest_at(now, now));
-    }
   }
   want_checks(node);
   operations_.send_all(node);
@@ -528,7 +519,7 @@ void Engine::want_checks(const Node& node) {
   std::vector<Claim*> wanted;
   for (const auto& [name, claim] : ledger_.claims) {
     if (&claim->node() == &node) {
-      claim->held.in_question = true;
+      claim->put_in_question(now_);
       if (!std::exchange(claim->check_due, true)) {
         wanted.push_back(claim.get());
       }

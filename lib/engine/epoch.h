@@ -26,9 +26,9 @@ struct Asking {
   Micros poll_at = kNever;
   // Server time of the latest answer that it has to wait.
   ServerTime answered_at;
-  // That of the latest grant by a message that was not believed, and when the connection began.
-  // Nothing as old is, however fresh it looks: somebody may send it again, also when the server's
-  // clock has stepped back, or when the grant was missed and is broken by now.
+  // That of the latest grant by a message that was not believed; and when the connection began, the
+  // data were wiped or the name was broken. Nothing as old is believed, however fresh it looks:
+  // somebody may send it again, also when the server's clock has stepped back.
   ServerTime doubted_at;
   // An ask was cut off, or its grant came too late: the server may hold it for us.
   bool maybe_on_server = false;

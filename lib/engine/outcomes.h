@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 
-#include "base/config.h"
 #include "engine/event.h"
 #include "engine/ledger.h"
 

@@ -57,15 +57,14 @@ struct Pending : AcquireTerms {
   bool waits = false;
   bool reached = false;  // the server, or a claim of ours that stands, has answered for it
   bool is_try = false;
+  bool together = false;  // asks for it together with the others of its bundle
   Micros wait_until = kNever;
   Want want;
-  bool together = false;  // asks for it together with the others of its bundle
-  std::string name;       // of a generation that is asked about before the wait
+  std::string name;  // of a generation that is asked about before the wait
 
   // What is about several names leads a part for each; parts have tags of their own, below zero.
   std::int64_t bundle = 0;          // of the lead and of its parts
   PendingRef lead;                  // of a part
-  bool begins_sharing = false;      // of a downgrade: its hold was exclusive until then
   std::vector<std::int64_t> parts;  // of a lead other than an acquire's: that have not completed
 
   [[nodiscard]] PendingRef ref() const { return {tag, order}; }
@@ -86,13 +85,14 @@ struct Pending : AcquireTerms {
                                                                 kind == PendingKind::kDowngrade);
   }
 
-  // Extensions, verifications and queries.
-  int unanswered = 0;           // how often it was sent without a reply: it may have taken place
+  // Extensions, verifications, downgrades and queries.
+  int unanswered = 0;  // how often it was sent without a reply: it may have taken place
+  bool answered_in_part = false;
+  bool begins_sharing = false;  // its hold was exclusive until then
+  bool shares = false;          // `command` names the group to share the claim with
   std::uint64_t command = 0;    // that is to answer it; 0: none is out
-  bool shares = false;          // that command names the group to share the claim with
   Micros may_arrive_until = 0;  // local time; of a query: beyond it, it changes nothing any more
   Status trouble;               // the latest passing error of the server
-  bool answered_in_part = false;
   // Null unless it is one, or an acquire that asks about its generation; that has no claim yet.
   std::unique_ptr<Query> query;
   Event event;  // what the query, or a lead, has gathered

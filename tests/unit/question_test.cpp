@@ -14,6 +14,7 @@ namespace belay {
 namespace {
 
 constexpr Micros kServerTime = 100 * kSecond;
+constexpr GrantMessage kGrant{1, kServerTime, 50, 300 * kMillisecond, false};
 
 class InQuestion : public Greeted {
  protected:
@@ -249,6 +250,32 @@ TEST_F(InQuestion, EveryNameIsWhenTheDataAreWiped) {
   acquire(2);
   answer(">2\r\n$10\r\ninvalidate\r\n_\r\n");
   ASSERT_TRUE(engine_.release(3, events_.events.at(0).hold, now_).ok());
+  EXPECT_EQ(events_.events.size(), 1U);
+}
+
+// A grant that the server told of before may be sent again by somebody, and looks fresh.
+TEST_F(InQuestion, AGrantIsNotBelievedFromBeforeTheDataWereWiped) {
+  acquire(1);
+  answer(queued(kServerTime));
+  answer(">2\r\n$10\r\ninvalidate\r\n_\r\n");
+  push(kGrant.payload(me_));
+  EXPECT_TRUE(events_.events.empty());
+  EXPECT_EQ(scripts(), 2U);  // the acquire, twice: the server decides
+}
+
+TEST_F(InQuestion, AGrantIsNotBelievedFromBeforeItWasBroken) {
+  acquire(1);
+  answer(queued(kServerTime));
+  push_break(1);
+  push(kGrant.payload(me_));
+  EXPECT_TRUE(events_.events.empty());
+  EXPECT_EQ(scripts(), 2U);
+}
+
+TEST_F(InQuestion, AGrantIsBelievedWhereNoNewsCameBeforeIt) {
+  acquire(1);
+  answer(queued(kServerTime));
+  push(kGrant.payload(me_));
   EXPECT_EQ(events_.events.size(), 1U);
 }
 
