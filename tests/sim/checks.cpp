@@ -185,7 +185,12 @@ void Checks::check_risk(const Key& key, const Live& live, const Engine::HoldView
   }
   const Micros drift = live.max_hold / 100 + kRounding;
   const bool reached = live.max_hold > 0 && world_.now() >= live.granted_at + live.max_hold - drift;
-  const Micros little = live.lease > 0 ? 0 : watchdog_lease_ * 102 / 300 + 20 * kMillisecond;
+  // A fixed lease needs no renewal beyond its end.
+  const bool to_its_end =
+      live.lease > 0 && world_.now() + view.remaining >=
+                            live.granted_at + live.lease - live.lease / 50 - 20 * kMillisecond;
+  const Micros lease = live.lease > 0 ? live.lease : watchdog_lease_;
+  const Micros little = to_its_end ? 0 : lease * 102 / 300 + 20 * kMillisecond;
   if (live.at_risk && !reached && world_.now() > live.warned_until + kRounding &&
       view.remaining > little && live.owner == 0 && !live.want.shared() && !live.of_a_set) {
     world_.violation("P1: " + label(key) + " was not said to have recovered");
