@@ -36,6 +36,7 @@ FIRST = {
     "15-a-refusal-may-be-in-doubt": 67600,
     "15-what-may-come-late-is-not-sent-again": 34700,
     "21-fences-are-reserved": 2600,
+    "4-no-grant-from-before-the-data-were-wiped": 1091277400,
     "7-a-newer-claim-of-ours-stands": 27800,
     "a-doubt-waits-for-a-renewal-to-lapse": 1001086300,
     "a-downgrade-keeps-the-latest-fence": 12000,
@@ -73,6 +74,9 @@ MUTATIONS = [
     Mutation("3-no-bound-no-acquire", "lib/route/clock_bound.h",
              "return has_bound_ && now - last_sample_ <= kStale;",
              "return OFF(\"3-no-bound-no-acquire\") || (has_bound_ && now - last_sample_ <= kStale);"),
+    Mutation("4-no-grant-from-before-the-data-were-wiped", "lib/engine/claim.cpp",
+             "  if (node().clock().known(now)) {",
+             "  if (!OFF(\"4-no-grant-from-before-the-data-were-wiped\") && node().clock().known(now)) {"),
     Mutation("4-deadline-of-a-pushed-grant", "lib/engine/course.cpp",
              "? node.clock().not_before(message.server_time + lease, ledger_.now) -",
              "? (OFF(\"4-deadline-of-a-pushed-grant\") ? ledger_.now + lease"
