@@ -53,20 +53,20 @@ void Departures::send(Claim& claim, Leaving& leaving) {
   }
 }
 
-void Departures::send(const std::vector<ClaimRef>& left) {
+void Departures::send(std::vector<ClaimRef> left) {
   Flight flight;
   flight.kind = FlightKind::kLeave;
-  flight.refs = left;
+  flight.refs = std::move(left);
   std::vector<LeavePart> parts;
-  parts.reserve(left.size());
-  for (const ClaimRef& ref : left) {
+  parts.reserve(flight.refs.size());
+  for (const ClaimRef& ref : flight.refs) {
     Leaving& leaving = *ref.claim->leaving_of(ref.epoch);
     const Resource& resource = ref.claim->resource;
     leaving.highest_fence = ledger_.highest_fence_of(resource.slot);
     parts.push_back({&resource, leaving});
     flight.in_vain = flight.in_vain || leaving.in_vain;
   }
-  const Claim& first = *left.front().claim;
+  const Claim& first = *flight.refs.front().claim;
   const Command command = parts.size() > 1
                               ? dialect_.leave_all(parts)
                               : first.primitive->leave(first.resource, parts.front().args);

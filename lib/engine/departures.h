@@ -55,7 +55,7 @@ class Departures {
   void stop_looking_after(Claim& claim);
 
  private:
-  void send(const std::vector<ClaimRef>& left);
+  void send(std::vector<ClaimRef> left);
   void on_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer);
   void on_error(Claim& claim, Leaving& leaving, std::string_view words);
   [[nodiscard]] Status status_of_release(const Claim& claim, const Leaving& leaving,

@@ -40,11 +40,13 @@ constexpr How kJoint[] = {{.what = "reader", .shared = true},
                           {.what = "identity", .identity = "bench"},
                           {.what = "permit", .primitive = BELAY_SEMAPHORE}};
 
-// Each set is used again and again: a name's first use also makes its slot's fence key.
+// Each set is used again and again: a name's first use also makes its slot's fence key. They are no
+// other block's: a semaphore keeps the limit that it was given first.
 Names names_of(int set, const How& how = kAlone) {
+  const std::string prefix = std::string("server:") + how.what;
   Names names;
   for (int i = 0; i < kNames; ++i) {
-    names.push_back(name_of(how.what, set * kNames + i));
+    names.push_back(name_of(prefix.c_str(), set * kNames + i));
   }
   return names;
 }
