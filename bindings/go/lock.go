@@ -151,8 +151,8 @@ func (m *Mutex) Lock(ctx context.Context) (*Hold, error) { return m.lock.acquire
 // TryLock does not wait: false, and not [ErrBusy], if the lock is held or others wait for it. An error says that nobody knows.
 func (m *Mutex) TryLock(ctx context.Context) (*Hold, bool, error) { return m.lock.try(ctx) }
 
-// RWMutex is a lock that many readers share, or one writer has alone. A reader does not pass a waiting writer. A Mutex of the same name
-// excludes both.
+// RWMutex is a lock that many readers share, or one writer has alone. A reader does not pass a waiting writer, but for 0.1 s in a client
+// that reads already. A Mutex of the same name excludes both.
 type RWMutex struct{ write, read lock }
 
 // RWMutex makes a read-write lock of a name.

@@ -320,14 +320,14 @@ BELAY_API const char* belay_request_error(const belay_request* request);
  * other clients may find some of its names taken already. */
 BELAY_API int32_t belay_request_add_name(belay_request* request, const char* name, int64_t name_size);
 /* Add a name to read-lock. Readers hold a name together, and nobody has it alone meanwhile. Waiters are
- * served in the order in which they came: a reader does not pass a waiting writer. Readers that are granted
- * together share a fence. Locks only. */
+ * served in the order in which they came: a reader does not pass a waiting writer, but for 0.1 s in a client
+ * that reads already. Readers that are granted together share a fence. Locks only. */
 BELAY_API int32_t belay_request_add_shared_name(belay_request* request, const char* name, int64_t name_size);
 /* Set an identity, 1..256 bytes, such as an order's id. Requests with the same identity hold the name
  * together, from any client; each has its own hold, lease and release. All others wait until the last of them
  * has released it. Waiters are served in the order in which they came: a request does not pass a waiter of
- * another identity. So a holder must not wait for a newcomer of its own identity. They share a fence. Locks
- * only, and not with shared names. */
+ * another identity, but for 0.1 s in a client that holds the name already. So a holder must not wait for a
+ * newcomer of its own identity. They share a fence. Locks only, and not with shared names. */
 BELAY_API int32_t belay_request_set_identity(belay_request* request, const char* identity,
                                              int64_t identity_size);
 /* Set how many of a semaphore's `limit` permits to acquire. `permits`: 1..2^31-1, default 1. With 0 a try
