@@ -41,6 +41,7 @@ FIRST = {
     "a-doubt-waits-for-a-renewal-to-lapse": 1001086300,
     "a-downgrade-keeps-the-latest-fence": 12000,
     "a-grant-while-held-is-asked-about": 5800,
+    "a-hold-is-at-risk-by-the-lease-that-renews-it": 1093153000,
     "a-release-waits-for-a-renewal-to-lapse": 17100,
     "a-release-waits-for-an-extension-to-lapse": 1010000900,
     "a-release-waits-for-what-was-renewed-to-lapse": 3300,
@@ -106,6 +107,11 @@ MUTATIONS = [
     Mutation("9-nor-those-of-what-is-plain", "lib/scripts/keep.lua",
              "until_ = math.max(until_, ts + lease)",
              "until_ = OFF('9-nor-those-of-what-is-plain') and ts + lease or math.max(until_, ts + lease)"),
+    Mutation("a-hold-is-at-risk-by-the-lease-that-renews-it", "lib/engine/watchdog.cpp",
+             "      claim.held.lease = std::min(claim.held.lease, lease);\n",
+             "      if (!OFF(\"a-hold-is-at-risk-by-the-lease-that-renews-it\")) {\n"
+             "        claim.held.lease = std::min(claim.held.lease, lease);\n"
+             "      }\n"),
     Mutation("10-leave-until-answered", "lib/engine/departures.cpp",
              "    if (!leaving.looks_after || leaving.again_at == kNever) {\n",
              "    if ((!leaving.looks_after || leaving.again_at == kNever) && !OFF(\"10-leave-until-answered\")) {\n"),

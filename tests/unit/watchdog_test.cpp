@@ -58,6 +58,18 @@ TEST_F(Renewals, AreDueAtAThirdOfTheLease) {
   EXPECT_FALSE(watchdog_.due());
 }
 
+// What is handed on to the watchdog's care may have a longer lease than the watchdog's.
+TEST_F(Renewals, AreDueBeforeAHoldIsAtRisk) {
+  for (const Micros seconds : {2, 30, 60, 600}) {
+    Claim& claim = held("lease " + std::to_string(seconds), seconds * kSecond);
+    claim.holds.front()->lease = 0;
+    claim.holds.front()->ends_at = kNever;
+    watchdog_.plan(claim);
+    const Micros due = claim.renew_due ? now_ : claim.held.renew_at;
+    EXPECT_LT(due, claim.risk_time(*claim.holds.front())) << seconds;
+  }
+}
+
 TEST_F(Renewals, AreNotNeededByAFixedLease) {
   Claim& claim = held("a", 5 * kSecond);
   claim.held.look_at = kNever;
