@@ -61,7 +61,8 @@ void Claim::take(const Grant& grant, Micros now) {
 
 Leaving Claim::end(Micros now) {
   const bool was_held = state == ClaimState::kHeld;
-  const Micros queued_until = asking.ticket != 0 ? now + kQueueStands : 0;
+  const Micros queued_until =
+      asking.may_be_queued ? std::max(now, asking.expires_by) + kQueueStands : 0;
   Leaving left;
   left.epoch = epoch;
   left.sweep_until = asking.suspect_until;

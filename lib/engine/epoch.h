@@ -32,6 +32,8 @@ struct Asking {
   ServerTime doubted_at;
   // An ask was cut off, or its grant came too late: the server may hold it for us.
   bool maybe_on_server = false;
+  // An ask that would wait was sent: whether it has a place in the queue, its answer need not tell.
+  bool may_be_queued = false;
   // When a grant by an ask that was never answered has lapsed.
   Micros expires_by = 0;
   // When others have lost the name at the latest, by the latest answer; 0: not known.

@@ -114,7 +114,7 @@ TEST_F(ClaimAlone, EndsWithWhatTheServerMayStillKnowOfIt) {
 TEST_F(ClaimAlone, LeavesAQueueThatStandsWithoutPolls) {
   waiting(1);
   claim_.begin(7, kNever);
-  claim_.asking.ticket = 3;
+  claim_.asking.may_be_queued = true;
   claim_.asking.told_to_look = true;
   claim_.asking.again_at = now_ + kSecond;
   const Leaving ended = claim_.end(now_);

@@ -135,6 +135,25 @@ TEST_F(DeparturesAlone, LeavesAgainUntilTheRecordHasLapsed) {
   EXPECT_TRUE(ledger_.claims.empty());
 }
 
+// Whoever does not wait for the answer may stand in the queue; a try does not.
+TEST_F(DeparturesAlone, LeavesAgainUntilItsPlaceInTheQueueHasLapsed) {
+  AcquireRequest request = for_owner(0);
+  request.lease = kSecond;
+  for (const Micros wait : {Micros(0), kNever}) {
+    acquire(1, request, wait);
+    landed();
+    outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED));
+    course_.reconcile(claim());
+    now_ += 2 * (config_.request_timeout + request.lease);
+    refuse_leave("NOPERM no");
+    EXPECT_EQ(ledger_.claims.empty(), wait == 0);
+  }
+  now_ += kQueueStands;
+  departures_.send(claim(), claim().leaving[0]);
+  refuse_leave("NOPERM no");
+  EXPECT_TRUE(ledger_.claims.empty());
+}
+
 TEST_F(DeparturesAlone, IsInDoubtOfAReleaseUntilItsRecordHasLapsed) {
   drop(got(1).id, 2);
   const Micros lapses = claim().leaving[0].expires_by;
