@@ -382,7 +382,7 @@ void Course::on_grant(Claim& claim, const Grant& grant) {
   const bool near = refuse_distant_waiters(claim, grant.confirmed ? grant.lease : kMaxLease);
   if (grant.deadline <= ledger_.now + usable || !near) {  // rule 4
     claim.asking.maybe_on_server = true;
-    claim.asking.may_be_queued = false;
+    claim.asking.may_be_queued = claim.asking.may_be_queued && claim.asking.out;
     claim.asking.expires_by = std::max(
         {ledger_.now + drifted(grant.lease), claim.asking.cut_until, claim.asking.expires_by});
     ask(claim);

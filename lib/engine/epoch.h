@@ -32,7 +32,7 @@ struct Asking {
   ServerTime doubted_at;
   // An ask was cut off, or its grant came too late: the server may hold it for us.
   bool maybe_on_server = false;
-  // An ask that would wait was sent: whether it has a place in the queue, its answer need not tell.
+  // An ask that waits was sent since the latest grant: it may have a place in the server's queue.
   bool may_be_queued = false;
   // When a grant by an ask that was never answered has lapsed.
   Micros expires_by = 0;

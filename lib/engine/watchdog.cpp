@@ -62,8 +62,8 @@ void Watchdog::plan(Claim& claim) {
   for (const Hold* hold : claim.holds) {
     if (hold->watched()) {
       const Micros lease = timing_.watchdog_lease();
-      // This lease is renewed from now on, however long the one before was: a third of this one
-      // left is a risk, and the renewal comes before that.
+      // This lease is renewed from now on, however long the one before was. So it is the one of
+      // which a third left is a risk; the renewal comes before that.
       claim.held.lease = std::min(claim.held.lease, lease);
       const Micros due = claim.held.deadline + lease_margin(lease) - lease / 3 * 2;
       claim.held.renew_at =

@@ -154,6 +154,28 @@ TEST_F(DeparturesAlone, LeavesAgainUntilItsPlaceInTheQueueHasLapsed) {
   EXPECT_TRUE(ledger_.claims.empty());
 }
 
+// The ask that is out may come after the grant has lapsed, and queue it again.
+TEST_F(DeparturesAlone, LeavesAgainUntilItsPlaceHasLapsedWhereAGrantComesTooLate) {
+  AcquireRequest request = for_owner(0);
+  request.lease = kSecond;
+  for (const bool out : {false, true}) {
+    acquire(1, request);
+    landed();
+    claim().asking.out = out;
+    outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED));
+    Message late = message(MessageKind::kGrant);
+    late.server_time = late.server_time + -290 * kMillisecond;
+    hear(late);
+    now_ += 2 * (config_.request_timeout + request.lease);
+    refuse_leave("NOPERM no");
+    EXPECT_EQ(ledger_.claims.empty(), !out);
+  }
+  now_ += kQueueStands;
+  departures_.send(claim(), claim().leaving[0]);
+  refuse_leave("NOPERM no");
+  EXPECT_TRUE(ledger_.claims.empty());
+}
+
 TEST_F(DeparturesAlone, IsInDoubtOfAReleaseUntilItsRecordHasLapsed) {
   drop(got(1).id, 2);
   const Micros lapses = claim().leaving[0].expires_by;
