@@ -111,7 +111,9 @@ Pending& Bundles::add_part(Pending& lead) {
 void Bundles::take_steps() {
   while (!ledger_.bundles_due.empty() || !ledger_.leads_due.empty()) {
     for (const PendingRef& due : std::exchange(ledger_.leads_due, {})) {
-      if (Pending* const lead = ledger_.pending(due); lead != nullptr) {
+      // A part may have completed at once, before the next was added.
+      Pending* const lead = ledger_.pending(due);
+      if (lead != nullptr && lead->parts.empty()) {
         outcomes_.complete(*lead, std::move(lead->event));
       }
     }

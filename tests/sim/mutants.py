@@ -43,6 +43,7 @@ FIRST = {
     "a-downgrade-keeps-the-latest-fence": 12000,
     "a-grant-while-held-is-asked-about": 5800,
     "a-hold-is-at-risk-by-the-lease-that-renews-it": 1093153000,
+    "a-whole-waits-for-all-of-its-parts": 1096023900,
     "a-release-waits-for-a-renewal-to-lapse": 17100,
     "a-release-waits-for-an-extension-to-lapse": 1010000900,
     "a-release-waits-for-what-was-renewed-to-lapse": 3300,
@@ -113,6 +114,9 @@ MUTATIONS = [
              "      if (!OFF(\"a-hold-is-at-risk-by-the-lease-that-renews-it\")) {\n"
              "        claim.held.lease = std::min(claim.held.lease, lease);\n"
              "      }\n"),
+    Mutation("a-whole-waits-for-all-of-its-parts", "lib/engine/bundles.cpp",
+             "lead != nullptr && lead->parts.empty()",
+             "lead != nullptr && (lead->parts.empty() || OFF(\"a-whole-waits-for-all-of-its-parts\"))"),
     Mutation("10-leave-until-answered", "lib/engine/departures.cpp",
              "    if (!leaving.looks_after || leaving.again_at == kNever) {\n",
              "    if ((!leaving.looks_after || leaving.again_at == kNever) && !OFF(\"10-leave-until-answered\")) {\n"),

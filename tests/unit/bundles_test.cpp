@@ -239,6 +239,24 @@ TEST_F(ABundle, IsLeftByOneCommandAndReleasedOnce) {
   EXPECT_TRUE(ledger_.claims.empty());
 }
 
+// Another owner has one of its names at once; the server answers about the other.
+TEST_F(ABundle, IsReleasedWithTheLastOfItsNames) {
+  Bundle& bundle = got();
+  AcquireRequest request;
+  request.primitive = &lock_;
+  request.name = "a";
+  course_.place(course_.add_acquire(7, request, kNever));
+  release(bundle);
+  EXPECT_EQ(asked(), Calls{"b"});
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events[0].tag, 7);
+  answer(bulk(Packer().u8(static_cast<int>(LeaveCode::kNotOurs)).number(0).number(0).take()));
+  finish();
+  ASSERT_EQ(events_.events.size(), 2U);
+  EXPECT_EQ(events_.events[1].kind, BELAY_EVENT_RELEASED);
+  EXPECT_EQ(events_.events[1].status.code, BELAY_LOST);
+}
+
 // Where one is not plainly free or held, the same is asked of all in full, once.
 TEST_F(ABundle, IsAskedForInFullWhereOneIsNotPlain) {
   acquire({"a", "b"}, kNever);
