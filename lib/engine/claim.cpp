@@ -75,6 +75,7 @@ Leaving Claim::end(Micros now) {
   left.given = was_held && !was_cut ? std::max(held.fence, held.next_fence - 1) : 0;
   left.lost = now < held.delay_until;
   left.in_vain = !was_held;
+  left.only_asked = !was_held && asking.out && asking.ticket == 0 && !asking.maybe_on_server;
   left.joint = joint();
   left.fence = held.fence;
   left.seat = held.seat;
@@ -251,6 +252,7 @@ void Claim::on_node_down() {
   was_cut = true;
   for (Leaving& one : leaving) {
     one.given = 0;
+    one.again_at = one.looks_after ? one.again_at : kNever;
   }
 }
 

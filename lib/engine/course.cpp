@@ -228,6 +228,8 @@ void Course::on_acquire_reply(const Flight& flight, Reply reply, Micros sent) {
       on_acquire_answer(asked, *flight.node, (*answers)[i], sent);
     } else if (current && claim.state == ClaimState::kAsking) {
       on_acquire_error(claim, error_words(reply));
+    } else if (!current) {
+      Departures::on_ask_refused(claim, asked.epoch, reply);
     }
     reconcile(claim);
   }

@@ -106,7 +106,7 @@ void Departures::send_again(Claim& claim) {
   claim.asking.suspect_until = ghosts ? claim.asking.suspect_until : ServerTime();
   for (Leaving& leaving : claim.leaving) {
     leaving.sweep_until = ghosts ? leaving.sweep_until : ServerTime();
-    if (!leaving.looks_after || leaving.again_at == kNever) {
+    if (leaving.again_at == kNever) {
       send(claim, leaving);
     }
   }
@@ -116,7 +116,6 @@ void Departures::on_cut(Claim& claim) {
   std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.stray; });
   for (Leaving& leaving : claim.leaving) {
     leaving.in_flight = false;
-    leaving.again_at = leaving.looks_after ? leaving.again_at : kNever;
   }
 }
 
@@ -156,6 +155,14 @@ void Departures::on_reply(const Flight& flight, Reply reply, Micros sent) {
     }
   }
   send_gathered();
+}
+
+void Departures::on_ask_refused(Claim& claim, std::int64_t epoch, Reply reply) {
+  const Leaving* const left = claim.leaving_of(epoch);
+  const bool did_nothing = reply.is_error() && !classify_error(reply.text()).halfway;
+  if (left != nullptr && left->only_asked && did_nothing) {
+    claim.forget(*left);
+  }
 }
 
 void Departures::on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,

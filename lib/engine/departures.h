@@ -30,7 +30,7 @@ class Departures {
   void send(Claim& claim, Leaving& leaving);
   // Those of a claim that are due.
   void send_due(Claim& claim);
-  // All of them, on a new connection.
+  // Those that wait for a new connection.
   void send_again(Claim& claim);
   // What was in flight is lost.
   void on_cut(Claim& claim);
@@ -41,6 +41,9 @@ class Departures {
   void send_gathered();
 
   void on_reply(const Flight& flight, Reply reply, Micros sent);
+  // The server's answer to the ask of an epoch that is over. Where it did nothing, and no other can
+  // have, there is nothing to leave.
+  static void on_ask_refused(Claim& claim, std::int64_t epoch, Reply reply);
   // `answer`: none where the reply is an error, or none of the script's; `words` are what it says.
   void on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
                std::string_view words);

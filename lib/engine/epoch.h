@@ -151,6 +151,8 @@ struct Leaving : LeaveArgs {
   bool goes_first = false;
   // Nobody had it: whoever asked for it has given up.
   bool in_vain = false;
+  // Nothing but the ask that was out can have brought it there.
+  bool only_asked = false;
   // Only a message has told of it: asked once.
   bool stray = false;
   // When to look all the same: as it was told, or was about to.

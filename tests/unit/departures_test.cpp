@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "unit/course_alone.h"
+#include "unit/with_reply.h"
 
 namespace belay {
 namespace {
@@ -133,6 +134,44 @@ TEST_F(DeparturesAlone, LeavesAgainUntilTheRecordHasLapsed) {
   departures_.send(claim(), claim().leaving[0]);
   refuse_leave("NOPERM no");
   EXPECT_TRUE(ledger_.claims.empty());
+}
+
+TEST_F(DeparturesAlone, LeavesAgainWhenItIsTimeOrConnectedAnew) {
+  drop(got(1).id, 2);
+  refuse_leave("NOPERM no");
+  calls();
+  departures_.send_again(claim());  // as its claim asks anew
+  EXPECT_EQ(calls(), 0U);
+  cut();
+  claim().on_node_down();
+  connect_again();
+  calls();
+  departures_.send_again(claim());
+  EXPECT_EQ(calls(), 1U);
+}
+
+TEST_F(DeparturesAlone, LeavesNothingWhereTheOnlyAskWasRefused) {
+  struct {
+    const char* error;
+    bool asked_before;
+    bool left;
+  } const cases[] = {{"-NOPERM no\r\n", false, false},
+                     {"-LOADING no\r\n", false, false},
+                     {"-ERR The user executing the script can't run this command\r\n", false, true},
+                     {"+OK\r\n", false, true},
+                     {"-NOPERM no\r\n", true, true}};
+
+  for (const auto& [error, asked_before, left] : cases) {
+    acquire(1);
+    claim().asking.maybe_on_server = asked_before;
+    const std::int64_t epoch = claim().epoch;
+    outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED));
+    course_.reconcile(claim());
+    with_reply(error, [&](Reply reply) { Departures::on_ask_refused(claim(), epoch, reply); });
+    EXPECT_EQ(claim().leaving_of(epoch) != nullptr, left) << error;
+    claim().leaving.clear();
+    calls();
+  }
 }
 
 // Whoever does not wait for the answer may stand in the queue; a try does not.
