@@ -243,6 +243,7 @@ void Claim::suspect(std::int64_t of, ServerTime until) {
   }
   if (Leaving* const found = leaving_of(of); found != nullptr) {
     found->sweep_until = std::max(found->sweep_until, until);
+    found->only_asked = false;
   }
 }
 

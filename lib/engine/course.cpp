@@ -289,7 +289,7 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
 
 // An error, or a reply that is none of the script's.
 void Course::on_acquire_error(Claim& claim, std::string_view words) {
-  const ServerError error = classify_error(words);
+  const ServerError error = ledger_.router.judge(words);
   claim.refusal = {error.status, claim.node().display() + " refused to acquire '" +
                                      claim.resource.name + "': " + claim.node().explained(words)};
   if (error.remedy == Remedy::kAskAgain) {
@@ -771,9 +771,9 @@ void Course::on_message(Claim& claim, const Node& node, const Message& message) 
   } else if (message.kind == MessageKind::kGrant) {
     const Micros lease = message.grant_lease;
     // Rule 4. Without a bound the message vouches for nothing, nor does one that the server has
-    // answered after: a deadline in the past makes us ask.
+    // answered after, or that another server may have sent: a deadline in the past makes us ask.
     const Asking& asking = claim.asking;
-    const bool sound = node.clock().known(ledger_.now) &&
+    const bool sound = !ledger_.router.echoes() && node.clock().known(ledger_.now) &&
                        message.server_time >= asking.answered_at &&
                        message.server_time > asking.doubted_at;
     const Micros deadline =
@@ -794,7 +794,7 @@ void Course::on_message(Claim& claim, const Node& node, const Message& message) 
   } else if (message.kind == MessageKind::kWaits && claim.state == ClaimState::kHeld) {
     claim.others_are_waiting(ledger_.now);
   } else if (message.kind == MessageKind::kBroken && claim.state == ClaimState::kHeld) {
-    // A renewal that is out was executed after the break, and will tell.
+    // A renewal that is out there was executed after the break, and will tell.
     claim.held.broken_by = message.by;
     watchdog_.question(claim);
   }
@@ -819,16 +819,40 @@ bool Course::on_stray(const Primitive& primitive, const Message& message) {
 
 // ---- Connections
 
-// What it had in flight is lost.
-void Course::on_cut(Claim& claim) {
-  claim.asking.out = false;
-  claim.asking.again_at = kNever;
-  if (std::exchange(claim.held.renew_out, false)) {  // it may have taken place
-    claim.held.lapses_at = std::max(claim.held.lapses_at, claim.held.renewed_until);
+// It may have done all it can do.
+void Course::on_cut(const Flight& flight) {
+  for (const ClaimRef& ref : flight.refs) {
+    Claim& claim = *ref.claim;
+    claim.suspect(ref.epoch, flight.not_after);
+    if (flight.kind == FlightKind::kLeave) {
+      departures_.on_cut(claim, ref.epoch);
+    } else if (claim.epoch == ref.epoch) {
+      claim.asking.out = false;
+      claim.asking.again_at = kNever;
+    }
   }
-  claim.held.renew_at = kNever;
-  departures_.on_cut(claim);
-  reconcile(claim);
+  for (const Renewed& renewed : flight.renewed) {
+    Held& held = renewed.claim->held;
+    if (flight.kind == FlightKind::kRenew && renewed.claim->epoch == renewed.args.epoch) {
+      held.lapses_at = held.lapses_by();
+      held.renew_out = false;
+      held.renew_at = kNever;
+    }
+  }
+}
+
+void Course::on_outdated_ask(const Flight& flight) {
+  for (const ClaimRef& ref : flight.refs) {
+    Claim& claim = *ref.claim;
+    claim.suspect(ref.epoch, ServerTime());
+    const bool over = claim.epoch != ref.epoch || claim.state == ClaimState::kIdle;
+    if (over && claim.leaving_of(ref.epoch) == nullptr) {
+      Leaving leaving;
+      leaving.epoch = ref.epoch;
+      leaving.expires_by = ledger_.now + drifted(ref.lease);
+      departures_.leave(claim, leaving);
+    }
+  }
 }
 
 // ---- Time

@@ -80,8 +80,9 @@ class Course {
   void on_message(Claim& claim, const Node& node, const Message& message);
   bool on_stray(const Primitive& primitive, const Message& message);
 
-  // A lost connection, time.
-  void on_cut(Claim& claim);
+  // A command whose connection is lost; an ask whose answer says nothing of the present; time.
+  void on_cut(const Flight& flight);
+  void on_outdated_ask(const Flight& flight);
   void on_due(Claim& claim);
 
   // The client ends.

@@ -19,6 +19,11 @@ constexpr Micros kRefusedPause = kSecond;          // after one that somebody ha
 constexpr int kMostStrays = 256;
 constexpr Micros kStrayWindow = 5 * kSecond;
 
+// The command did nothing. What was asked for after it may have freed the name, though.
+void take_back(Leaving& leaving) {
+  leaving.sent -= leaving.overtaken ? 0 : 1;
+}
+
 }  // namespace
 
 // ---- Commands
@@ -100,9 +105,10 @@ void Departures::send_due(Claim& claim) {
   }
 }
 
-// Where older connections were killed, nothing of theirs can arrive any more.
+// Where older connections were killed, nothing of theirs can arrive any more. A slot may have moved
+// on since, and come back: it is not known to which of the servers.
 void Departures::send_again(Claim& claim) {
-  const bool ghosts = claim.node().has_ghosts();
+  const bool ghosts = ledger_.router.has_ghosts();
   claim.asking.suspect_until = ghosts ? claim.asking.suspect_until : ServerTime();
   for (Leaving& leaving : claim.leaving) {
     leaving.sweep_until = ghosts ? leaving.sweep_until : ServerTime();
@@ -112,10 +118,12 @@ void Departures::send_again(Claim& claim) {
   }
 }
 
-void Departures::on_cut(Claim& claim) {
-  std::erase_if(claim.leaving, [](const Leaving& leaving) { return leaving.stray; });
-  for (Leaving& leaving : claim.leaving) {
-    leaving.in_flight = false;
+void Departures::on_cut(Claim& claim, std::int64_t epoch) {
+  Leaving* const leaving = claim.leaving_of(epoch);
+  if (leaving != nullptr && leaving->stray) {
+    claim.forget(*leaving);
+  } else if (leaving != nullptr) {
+    leaving->in_flight = false;
   }
 }
 
@@ -151,6 +159,9 @@ void Departures::on_reply(const Flight& flight, Reply reply, Micros sent) {
       on_left(claim, epoch, answer, error_words(reply));
     } else if (Leaving* const left = claim.leaving_of(epoch); left != nullptr) {
       left->in_flight = false;  // whose fault it is shows only one by one
+      if (ledger_.router.judge(error_words(reply)).remedy != Remedy::kGiveUp) {
+        take_back(*left);
+      }
       send(claim, *left);
     }
   }
@@ -172,9 +183,9 @@ void Departures::on_left(Claim& claim, std::int64_t epoch, const std::optional<L
     return;
   }
   found->in_flight = false;
-  const bool was_uncontended = std::exchange(found->uncontended, false);
+  const bool was_uncontended = std::exchange(found->uncontended, found->uncontended && !answer);
   if (answer && answer->code == LeaveCode::kContended && was_uncontended) {
-    found->sent -= found->overtaken ? 0 : 1;
+    take_back(*found);
     send(claim, *found);
   } else if (answer && answer->code != LeaveCode::kContended) {
     on_answer(claim, *found, *answer);
@@ -221,7 +232,10 @@ Status Departures::status_of_release(const Claim& claim, const Leaving& leaving,
 // An error, or a reply that is none of the script's. Asked again until the record has lapsed
 // whatever happens.
 void Departures::on_error(Claim& claim, Leaving& leaving, std::string_view words) {
-  const ServerError error = classify_error(words);
+  const ServerError error = ledger_.router.judge(words);
+  if (error.remedy != Remedy::kGiveUp) {
+    take_back(leaving);
+  }
   if (error.remedy == Remedy::kAskAgain) {
     send(claim, leaving);
     return;

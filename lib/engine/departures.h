@@ -33,7 +33,7 @@ class Departures {
   // Those that wait for a new connection.
   void send_again(Claim& claim);
   // What was in flight is lost.
-  void on_cut(Claim& claim);
+  static void on_cut(Claim& claim, std::int64_t epoch);
 
   // From now on, what claims leave that nobody waits for here goes out together, when it is sent.
   void gather() { gathers_ = true; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <unordered_set>
 #include <utility>
 
 namespace belay {
@@ -441,34 +442,54 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
   }
   ledger_.metrics.round_trip.add(now - sent);
   const Entry entry(*this, now);
-  switch (flight->kind) {
+  Router& router = ledger_.router;
+  if (reply.is_error()) {
+    if (const auto moved = router.begin_reply(reply.text(), node, flight->detour, now)) {
+      on_moved(*moved);
+    }
+  } else if (flight->is_outdated()) {
+    router.begin_void_reply();
+    reply = moved_reply();
+    course_.on_outdated_ask(*flight);
+  }
+  dispatch(*flight, id, reply, sent);
+  router.end_reply();
+  for (const ClaimRef& ref : flight->refs) {
+    // No message of its own server can be told to be newer than that answer.
+    ref.claim->asking.answered_at =
+        flight->detour ? ServerTime{kNever} : ref.claim->asking.answered_at;
+  }
+  if (flight->in_vain && !flights_.is_behind(node)) {
+    ask_for_held_back(node);
+  }
+}
+
+void Engine::dispatch(const Flight& flight, std::uint64_t id, Reply reply, Micros sent) {
+  switch (flight.kind) {
     case FlightKind::kAcquire:
-      course_.on_acquire_reply(*flight, reply, sent);
+      course_.on_acquire_reply(flight, reply, sent);
       break;
     case FlightKind::kLeave:
-      departures_.on_reply(*flight, reply, sent);
-      for (const ClaimRef& left : flight->refs) {
+      departures_.on_reply(flight, reply, sent);
+      for (const ClaimRef& left : flight.refs) {
         course_.on_left(*left.claim);
       }
       break;
     case FlightKind::kRenew:
-      for (const Verdict& verdict : watchdog_.on_reply(*flight, reply, sent)) {
+      for (const Verdict& verdict : watchdog_.on_reply(flight, reply, sent)) {
         course_.on_verdict(verdict);
         course_.reconcile(*verdict.claim);
       }
       break;
     case FlightKind::kWatch:
-      watchdog_.on_watch_reply(*flight, reply);
+      watchdog_.on_watch_reply(flight, reply);
       break;
     case FlightKind::kQuery:
-      if (Pending* const pending = ledger_.pending(flight->pending);
+      if (Pending* const pending = ledger_.pending(flight.pending);
           pending != nullptr && pending->command == id) {
-        operations_.on_reply(*pending, node, reply, sent);
+        operations_.on_reply(*pending, *flight.node, reply, sent);
       }
       break;
-  }
-  if (flight->in_vain && !flights_.is_behind(node)) {
-    ask_for_held_back(node);
   }
 }
 
@@ -479,22 +500,27 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
     node.dropped_messages(1, now);
     return;
   }
+  const bool is_break = message->kind == MessageKind::kBroken;
   const Entry entry(*this, now, [&] {
-    Claim* const broken =
-        message->kind == MessageKind::kBroken ? ledger_.standing_claim(*message) : nullptr;
-    if (broken != nullptr && &broken->node() == &node) {
+    Claim* const broken = is_break ? ledger_.standing_claim(*message) : nullptr;
+    if (broken != nullptr) {
       broken->put_in_question(now);
+      flights_.outdate(*broken, node);
     }
   });
-  if (message->kind == MessageKind::kGrant || message->kind == MessageKind::kPassed) {
+  Claim* const claim = ledger_.standing_claim(*message);
+  // Anybody may send on what another server has said. Its time is that of the name's own server:
+  // only of a break, which tells no time, any is heard.
+  const bool elsewhere = claim != nullptr && &claim->node() != &node;
+  const bool is_believed =
+      message->kind == MessageKind::kGrant || message->kind == MessageKind::kPassed;
+  if (is_believed && !elsewhere && !ledger_.router.echoes()) {
     node.saw_time(message->server_time, 0, now);
   }
-  Claim* const claim = ledger_.standing_claim(*message);
-  // Somebody may send on what the name's own server said: another's clock would measure it.
-  if (claim != nullptr && &claim->node() == &node) {
+  if (claim != nullptr && (is_break || !elsewhere)) {
     course_.on_message(*claim, node, *message);
     course_.reconcile(*claim);
-  } else if (claim != nullptr || !course_.on_stray(dialect_.of(message->of), *message)) {
+  } else if (claim == nullptr && !course_.on_stray(dialect_.of(message->of), *message)) {
     node.dropped_messages(1, now);
   }
 }
@@ -508,17 +534,34 @@ void Engine::on_node_up(Node& node, Micros now) {
       claim->on_another_server();
     }
   }
-  want_checks(node);
+  want_checks_of(node);
   operations_.send_all(node);
   on_clock(node);
 }
 
-// The server is to be asked about every claim anew, of a bounded number in each entry: in the order
-// in which they began, as a queue serves whoever asks first.
-void Engine::want_checks(const Node& node) {
+// Whatever we have there is asked about anew, where it is now. What may still arrive at the other
+// is feared as before: the slot may come back.
+void Engine::on_moved(std::uint16_t slot) {
+  const auto is_there = [slot](const Claim& claim) { return claim.resource.slot == slot; };
+  std::erase_if(ledger_.held_back, [&is_there](Claim* claim) {  // for the clock of the other
+    claim->check_due = claim->check_due && !is_there(*claim);
+    return is_there(*claim);
+  });
+  for (const auto& [name, claim] : ledger_.claims) {
+    if (is_there(*claim)) {
+      claim->asking.answered_at = {kNever};
+    }
+  }
+  want_checks(is_there);
+  operations_.send_all(ledger_.router.node_of(slot));
+}
+
+// The server is to be asked about these claims anew, of a bounded number in each entry: in the
+// order in which they began, as a queue serves whoever asks first.
+void Engine::want_checks(const std::function<bool(const Claim&)>& concerns) {
   std::vector<Claim*> wanted;
   for (const auto& [name, claim] : ledger_.claims) {
-    if (&claim->node() == &node) {
+    if (concerns(*claim)) {
       claim->put_in_question(now_);
       if (!std::exchange(claim->check_due, true)) {
         wanted.push_back(claim.get());
@@ -533,6 +576,10 @@ void Engine::want_checks(const Node& node) {
                                    [](const Claim* claim) { return claim->leaving.empty(); });
   ledger_.checks_due.insert(ledger_.checks_due.begin(), wanted.begin(), others);
   ledger_.checks_due.insert(ledger_.checks_due.end(), others, wanted.end());
+}
+
+void Engine::want_checks_of(const Node& node) {
+  want_checks([&node](const Claim& claim) { return &claim.node() == &node; });
 }
 
 void Engine::flush_checks() {
@@ -552,15 +599,21 @@ void Engine::flush_checks() {
   }
 }
 
-// Nothing is in flight any more, and nothing is asked until there is a new connection.
+// Nothing is in flight there any more, and nothing is asked until there is a new connection.
 void Engine::on_node_down(Node& node, Micros now) {
   const Entry entry(*this, now);
   std::vector<Claim*> claims;
   for (const auto& [id, flight] : flights_.take_all_of(node)) {
     give_up_on(id, flight, &claims);
   }
+  std::unordered_set<const Claim*> cut(claims.begin(), claims.end());
+  // A slot has moved, and its own node knows nothing of what was cut here.
+  want_checks(
+      [&cut, &node](const Claim& claim) { return &claim.node() != &node && cut.contains(&claim); });
   for (Claim* claim : claims) {
-    course_.on_cut(*claim);
+    if (cut.erase(claim) > 0) {
+      course_.reconcile(*claim);
+    }
   }
   // From now on the connection is what is wrong.
   for (const auto& [name, claim] : ledger_.claims) {
@@ -574,15 +627,14 @@ void Engine::on_node_down(Node& node, Micros now) {
   on_clock(node);
 }
 
-// No reply will come. Adds the claims that nothing else refers to.
+// No reply will come. Adds the claims that it was about.
 void Engine::give_up_on(std::uint64_t id, const Flight& flight, std::vector<Claim*>* claims) {
+  course_.on_cut(flight);
   const auto let_go = [claims](Claim* claim) {
-    if (--claim->in_flight == 0) {
-      claims->push_back(claim);
-    }
+    --claim->in_flight;
+    claims->push_back(claim);
   };
   for (const ClaimRef& ref : flight.refs) {
-    ref.claim->suspect(ref.epoch, flight.not_after);
     let_go(ref.claim);
   }
   for (const Renewed& renewed : flight.renewed) {
@@ -615,7 +667,7 @@ void Engine::on_node_refused(Node& node, Micros now) {
 }
 
 void Engine::on_node_flushed(Node& node, Micros now) {
-  const Entry entry(*this, now, [&] { want_checks(node); });
+  const Entry entry(*this, now, [&] { want_checks_of(node); });
 }
 
 // It may have been deleted. A renewal that is out was executed after the change, and will tell.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -122,7 +123,10 @@ class Engine final : public NodeEvents {
   void time_out(Pending& pending);
   [[nodiscard]] Status cancelled(const Pending& pending) const;
   void end(Pending& pending, Status status);
-  void want_checks(const Node& node);
+  void dispatch(const Flight& flight, std::uint64_t id, Reply reply, Micros sent);
+  void on_moved(std::uint16_t slot);
+  void want_checks(const std::function<bool(const Claim&)>& concerns);
+  void want_checks_of(const Node& node);
   void on_clock(const Node& node);
   void ask_for_held_back(const Node& node);
   void give_up_on(std::uint64_t id, const Flight& flight, std::vector<Claim*>* claims);

@@ -1,5 +1,7 @@
 #include "engine/flights.h"
 
+#include <algorithm>
+
 namespace belay {
 
 namespace {
@@ -8,6 +10,14 @@ namespace {
 constexpr int kMostInVain = 32;
 
 }  // namespace
+
+bool Flight::is_outdated() const {
+  const bool asks = kind == FlightKind::kAcquire || kind == FlightKind::kRenew;
+  const Claim* const claim = !refs.empty()      ? refs.front().claim
+                             : !renewed.empty() ? renewed.front().claim
+                                                : nullptr;
+  return asks && (outdated || (!detour && &claim->node() != node));
+}
 
 std::uint64_t Flights::send(Node& node, Command command, Flight flight, Micros now) {
   command.id = ++last_command_;
@@ -18,6 +28,7 @@ std::uint64_t Flights::send(Node& node, Command command, Flight flight, Micros n
     ++ref.claim->in_flight;
   }
   flight.node = &node;
+  flight.detour = node.asking();
   in_vain_[&node] += flight.in_vain ? 1 : 0;
   flights_.emplace(command.id, std::move(flight));
   node.send(command, now);
@@ -53,6 +64,19 @@ std::vector<std::pair<std::uint64_t, Flight>> Flights::take_all_of(const Node& n
   });
   in_vain_.erase(&node);
   return taken;
+}
+
+void Flights::outdate(const Claim& claim, const Node& node) {
+  if (claim.in_flight == 0) {
+    return;
+  }
+  const auto about_it = [&claim](const auto& ref) { return ref.claim == &claim; };
+  for (auto& [id, flight] : flights_) {
+    flight.outdated =
+        flight.outdated || (flight.node != &node &&
+                            (std::any_of(flight.refs.begin(), flight.refs.end(), about_it) ||
+                             std::any_of(flight.renewed.begin(), flight.renewed.end(), about_it)));
+  }
 }
 
 bool Flights::is_behind(const Node& node) const {

@@ -42,6 +42,11 @@ struct Flight {
   std::vector<ClaimRef> refs;         // of an acquire or a leave
   std::vector<std::int64_t> watched;  // epochs
   bool in_vain = false;               // a leave of what nobody had
+  bool detour = false;                // asked after ASK: where the slot is on its way to
+  bool outdated = false;              // another server has said later that the name was broken
+
+  // Where its answer says nothing of the present: its name may have changed on another server.
+  [[nodiscard]] bool is_outdated() const;
 };
 
 class Flights {
@@ -55,6 +60,9 @@ class Flights {
   std::optional<Flight> take(std::uint64_t id);
   // Those that a lost connection has taken with it.
   std::vector<std::pair<std::uint64_t, Flight>> take_all_of(const Node& node);
+
+  // What is out about the claim, elsewhere than at that node.
+  void outdate(const Claim& claim, const Node& node);
 
   // Whether more was given up than the node has answered for. What is asked for beyond that would
   // only wait behind it, and all else behind that.

@@ -122,7 +122,7 @@ void Operations::send(Pending& pending) {
 
 // Whether an earlier connection may still deliver it once more.
 bool Operations::may_come_late(const Pending& pending) const {
-  return pending.unanswered > 0 && ledger_.node_for(pending).has_ghosts();
+  return pending.unanswered > 0 && ledger_.router.has_ghosts();
 }
 
 void Operations::send_all(Node& node) {
@@ -178,7 +178,7 @@ void Operations::on_reply(Pending& pending, Node& node, Reply reply, Micros sent
 }
 
 void Operations::on_error(Pending& pending, std::string_view words) {
-  const ServerError error = classify_error(words);
+  const ServerError error = ledger_.router.judge(words);
   const Node& node = ledger_.node_for(pending);
   pending.trouble = {error.status, node.display() + ": " + node.explained(words)};
   if (error.remedy == Remedy::kGiveUp) {

@@ -273,8 +273,8 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
 }
 
 // `alone`: the command was about this claim only.
-Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone) const {
-  const ServerError error = classify_error(words);
+Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone) {
+  const ServerError error = ledger_.router.judge(words);
   claim.refusal = {error.status, claim.node().display() +
                                      " refused to renew it: " + claim.node().explained(words)};
   if (error.status == BELAY_WRONG_TYPE && alone) {
@@ -286,8 +286,12 @@ Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone) con
     return {.kind = Verdict::Kind::kOursAlone};
   }
   claim.held.told_at = ledger_.now;  // other numbers wait: while a slot moves, less may do
+  if (error.remedy == Remedy::kAskAgain && alone && claim.node().up()) {
+    send({&claim});
+    return {};
+  }
   const bool at_once = error.remedy == Remedy::kAskAgain || !alone;
-  claim.held.renew_alone = error.remedy == Remedy::kGiveUp;
+  claim.held.renew_alone = error.remedy == Remedy::kGiveUp || error.moving;
   claim.held.renew_at = at_once ? ledger_.now : ledger_.now + kRetryPause;
   return {};
 }

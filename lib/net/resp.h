@@ -43,6 +43,9 @@ class Reply {
   std::size_t left_out_ = 0;  // at its end: bytes or elements
 };
 
+// An error that says that a slot has moved, and not where to.
+Reply moved_reply();
+
 // Appends the command to `out`.
 void append_command(const std::vector<std::string_view>& argv, std::string* out);
 

@@ -171,6 +171,7 @@ bool Connection::can_answer(Step step, Reply reply) {
       return reply.is_integer();
     case Step::kSelect:
     case Step::kTracking:
+    case Step::kAsking:
     case Step::kCaching:
       return reply.is_status();
     case Step::kSubscribe:

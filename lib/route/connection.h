@@ -53,6 +53,10 @@ class Connection {
   void end();
 
   void send(const Command& command, Micros now);
+
+  // The next command is for a slot that is on its way to this server.
+  void announce_asking(Micros now) { write(Step::kAsking, {"ASKING"}, now); }
+
   void watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now);
   // Unless that is on its way.
   void ask_time(Micros now);
@@ -102,6 +106,7 @@ class Connection {
     kKill,
     kCommand,
     kClock,
+    kAsking,
     kCaching,
     kWatch
   };

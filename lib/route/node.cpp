@@ -152,6 +152,9 @@ void Node::on_link_open(Micros now) {
 }
 
 void Node::send(const Command& command, Micros now) {
+  if (asking_) {
+    connection_->announce_asking(now);
+  }
   connection_->send(command, now);
 }
 

@@ -43,6 +43,12 @@ class Node {
   // Asks to be told of the next change of each key; the reply says how many there are. Only where
   // it can be watched.
   void watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now);
+
+  // From now on each command is one for a slot that is on its way here, or no longer so.
+  void set_asking(bool asking) { asking_ = asking; }
+
+  [[nodiscard]] bool asking() const { return asking_; }
+
   // Asks for a sample of the clock; on_node_clock follows, or the node goes down.
   void refresh_clock(Micros now);
   // The server's time in a reply to a command, or in a message (`sent` = 0).
@@ -52,8 +58,9 @@ class Node {
 
   [[nodiscard]] bool can_watch() const { return connection_ && connection_->tracks(); }
 
-  // Commands of earlier connections may still be on their way: they could not be killed.
-  [[nodiscard]] bool has_ghosts() const { return ghosts_; }
+  // Commands of earlier connections may still be on their way: they could not be killed, or have
+  // not been yet.
+  [[nodiscard]] bool has_ghosts() const { return ghosts_ || (!up() && !old_.empty()); }
 
   // The server is not the one that was there before: it has another clock, and maybe other data.
   // While up.
@@ -135,6 +142,7 @@ class Node {
   RoundTrips round_trips_;
   Status trouble_;
   bool ghosts_ = false;
+  bool asking_ = false;
   std::optional<Server> latest_;  // that was up
   bool is_another_ = false;
   std::size_t dropped_ = 0;  // messages that nobody was told of yet

@@ -17,7 +17,7 @@ constexpr std::array<Known, 19> kKnown{{
     {"NOSCRIPT", {Remedy::kAskAgain, BELAY_UNAVAILABLE}},
     {"LOADING", {Remedy::kWait, BELAY_UNAVAILABLE}},
     {"BUSY", {Remedy::kWait, BELAY_UNAVAILABLE}},
-    {"TRYAGAIN", {Remedy::kWait, BELAY_UNAVAILABLE}},
+    {"TRYAGAIN", {Remedy::kWait, BELAY_UNAVAILABLE, false, true}},
     {"CLUSTERDOWN", {Remedy::kWait, BELAY_UNAVAILABLE}},
     {"MASTERDOWN", {Remedy::kReconnect, BELAY_UNAVAILABLE}},
     {"NOREPLICAS", {Remedy::kWait, BELAY_UNAVAILABLE}},
@@ -61,7 +61,8 @@ std::string explained(std::string_view words, const Credentials& us) {
   const std::int32_t status = classify_error(words).status;
   const bool about_user = status == BELAY_AUTH_FAILED || status == BELAY_NOT_PERMITTED;
   return us.masked(words) +
-         (about_user ? " (user '" + (us.user.empty() ? "default" : us.user) + "')" : "");
+         (about_user ? " (user '" + (us.user.empty() ? "default" : us.user) + "')" : "") +
+         (words.starts_with("TRYAGAIN") ? " (its slot moves to another server)" : "");
 }
 
 std::string_view error_words(Reply reply) {

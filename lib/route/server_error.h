@@ -22,12 +22,14 @@ struct ServerError {
   std::int32_t status = 0;  // what to tell where it does not pass
   // The script had begun: it may have written something before.
   bool halfway = false;
+  // The slot is on its way to another server: what names one key passes, on one of the two.
+  bool moving = false;
 };
 
 ServerError classify_error(std::string_view error);
 
-// An error's words as they may be shown: without the secrets that we sent, and where they are about
-// a user, of whom. What an error means is read from the words as they came: any part of them may be
+// An error's words as they may be shown: without the secrets that we sent, and with what they leave
+// out. What an error means is read from the words as they came: any part of them may be
 // somebody's password.
 std::string explained(std::string_view words, const Credentials& us);
 

@@ -100,7 +100,9 @@ class Session final : public EngineEvents {
   Random random_{1};
   Core core_{config_,
              dialect_,
-             [this](std::uint16_t slot) { return apart_ ? Place{0, slot} : Place{}; },
+             [this](std::uint16_t slot) {
+               return apart_ ? Place{.server = 0, .group = slot, .echoes = false} : Place{};
+             },
              {{&link_}},
              log_,
              *this,

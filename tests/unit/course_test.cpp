@@ -446,7 +446,7 @@ TEST_F(CourseAlone, LosesAFixedLeaseAtItsEnd) {
 TEST_F(CourseAlone, LosesWhatNobodyVouchesForAtItsDeadline) {
   got(1);
   cut();
-  course_.on_cut(claim());
+  claim().on_node_down();
   now_ = claim().held.deadline - 1;
   course_.on_due(claim());
   EXPECT_EQ(last().kind, BELAY_EVENT_AT_RISK);
@@ -568,9 +568,10 @@ TEST_F(CourseAlone, AsksAlthoughMessagesGoOnToTellOfLosses) {
 
 TEST_F(CourseAlone, TakesARenewalThatWasCutOffForOneThatTookPlace) {
   got(1);
-  claim().held.renew_out = true;
+  watchdog_.want(claim());
+  watchdog_.flush();
   claim().held.renewed_until = claim().held.lapses_at + kSecond;
-  course_.on_cut(claim());
+  cut();
   EXPECT_FALSE(claim().held.renew_out);
   EXPECT_EQ(claim().held.lapses_at, claim().held.renewed_until);
 }

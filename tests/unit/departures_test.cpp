@@ -118,6 +118,20 @@ TEST_F(DeparturesAlone, LeavesOthersToLookAfterItWhereItsClientEnds) {
   EXPECT_TRUE(ledger_.claims.empty());
 }
 
+// Rule 10: what the server has refused for now freed nothing, so it does not explain a loss.
+TEST_F(DeparturesAlone, SaysThatTheServerDidNotHaveWhatItLeavesAgain) {
+  for (const char* words : {"NOSCRIPT No matching script.", "LOADING Redis is loading",
+                            "TRYAGAIN Multiple keys request during rehashing of slot"}) {
+    drop(got(1).id, 2);
+    refuse_leave(words);
+    if (claim().leaving[0].again_at != kNever) {
+      wait_for_timer();
+    }
+    reply(LeaveCode::kNotOurs);
+    EXPECT_EQ(last().status.code, BELAY_LOST) << words;
+  }
+}
+
 TEST_F(DeparturesAlone, LeavesAgainUntilTheRecordHasLapsed) {
   drop(got(1).id, 2);
   const Micros lapses = claim().leaving[0].expires_by;
@@ -273,10 +287,6 @@ TEST_F(DeparturesAlone, RepeatsItsLeavesOnANewConnection) {
   drop(got(1).id, 2);
   calls();
   cut();
-  for (auto& [id, flight] : flights_.take_all_of(node_)) {
-    --flight.refs.at(0).claim->in_flight;
-  }
-  course_.on_cut(claim());
   EXPECT_FALSE(claim().leaving[0].in_flight);
   connect_again();
   calls();

@@ -82,6 +82,56 @@ TEST_F(FlightsAlone, OfAWatchHoldOnToNoClaim) {
   EXPECT_EQ(flights_.take(replies_[1])->watched, flight.watched);
 }
 
+// A break that another server tells of may have come after what they were answered.
+TEST_F(FlightsAlone, AreOutdatedByABreakElsewhere) {
+  RecordingLink link;
+  Node other(config_, me_.inbox(), 2, Links{&link}, log_);
+  Claim& broken = held("a");
+  const auto out = [this](FlightKind kind, Claim& claim) {
+    Flight flight;
+    flight.kind = kind;
+    if (kind == FlightKind::kRenew) {
+      flight.renewed.push_back({&claim, {}});
+    } else {
+      flight.refs = {{&held("b"), 1}, {&claim, 1}};
+    }
+    return send(flight);
+  };
+  for (const bool elsewhere : {false, true}) {
+    const std::uint64_t asked = out(FlightKind::kAcquire, broken);
+    const std::uint64_t renewed = out(FlightKind::kRenew, broken);
+    const std::uint64_t left = out(FlightKind::kLeave, broken);
+    const std::uint64_t others = out(FlightKind::kRenew, held("c"));
+    flights_.outdate(broken, elsewhere ? other : node_);
+    EXPECT_EQ(flights_.take(asked)->is_outdated(), elsewhere);
+    EXPECT_EQ(flights_.take(renewed)->is_outdated(), elsewhere);
+    EXPECT_FALSE(flights_.take(left)->is_outdated());
+    EXPECT_FALSE(flights_.take(others)->is_outdated());
+  }
+}
+
+// Unless ASK led them there, and but for leaves: what has been left is left.
+TEST_F(FlightsAlone, AreOutdatedWhereTheSlotIsElsewhereByNow) {
+  RecordingLink link;
+  Node other(config_, me_.inbox(), 2, Links{&link}, log_);
+  Claim& claim = held("a");
+  for (const FlightKind kind :
+       {FlightKind::kAcquire, FlightKind::kRenew, FlightKind::kLeave, FlightKind::kQuery}) {
+    const bool concerned = kind == FlightKind::kAcquire || kind == FlightKind::kRenew;
+    Flight flight;
+    flight.kind = kind;
+    if (kind != FlightKind::kQuery) {
+      flight.refs = {{&claim, 1}};
+    }
+    flight.node = &node_;
+    EXPECT_FALSE(flight.is_outdated());
+    flight.node = &other;
+    EXPECT_EQ(flight.is_outdated(), concerned);
+    flight.detour = true;
+    EXPECT_FALSE(flight.is_outdated());
+  }
+}
+
 TEST_F(FlightsAlone, OfALostConnectionAreTakenTogether) {
   RecordingLink link;
   Node other(config_, me_.inbox(), 2, Links{&link}, log_);

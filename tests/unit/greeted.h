@@ -19,6 +19,8 @@ namespace belay {
 
 class RecordingLink final : public Link {
  public:
+  using Link::Link;
+
   void open() override { opened = true; }
 
   void send(std::string_view bytes) override {
@@ -73,7 +75,9 @@ class GreetedNode : public testing::Test {
   Random random_{1};
   Core core_{config_,
              dialect_,
-             [this](std::uint16_t slot) { return apart_ ? Place{0, slot} : Place{}; },
+             [this](std::uint16_t slot) {
+               return apart_ ? Place{.server = 0, .group = slot, .echoes = false} : Place{};
+             },
              {{&link_}},
              log_,
              events_,

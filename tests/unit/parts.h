@@ -24,7 +24,7 @@ namespace belay {
 // The first server has the slot of one name, the second all other slots. Every slot is a group.
 inline Topology on_two_servers(std::uint16_t slot_of_first) {
   return [slot_of_first](std::uint16_t slot) {
-    return Place{slot == slot_of_first ? 0U : 1U, slot};
+    return Place{.server = slot == slot_of_first ? 0U : 1U, .group = slot, .echoes = false};
   };
 }
 
@@ -43,7 +43,18 @@ class EngineParts : public GreetedNode, public NodeEvents {
     return found;
   }
 
-  void cut() { node_.on_link_closed(Status(BELAY_UNAVAILABLE, "cut"), now_); }
+  void cut() {
+    node_.on_link_closed(Status(BELAY_UNAVAILABLE, "cut"), now_);
+    for (const auto& [id, flight] : flights_.take_all_of(node_)) {
+      course_.on_cut(flight);
+      for (const ClaimRef& ref : flight.refs) {
+        --ref.claim->in_flight;
+      }
+      for (const Renewed& renewed : flight.renewed) {
+        --renewed.claim->in_flight;
+      }
+    }
+  }
 
   void connect_again() {
     now_ += kSecond;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <deque>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -132,7 +133,7 @@ class ACluster : public testing::Test {
     }
     if (!slots.empty() && on_first(*slots.begin()) != (&link == &links_[0])) {
       refusals_.push_back("MOVED");
-      return "-MOVED " + std::to_string(*slots.begin()) + " 127.0.0.1:7000\r\n";
+      return "-" + moved(*slots.begin(), on_first(*slots.begin()) ? 0 : 1) + "\r\n";
     }
     if (command[0] == "EXISTS") {
       return ":" + std::to_string(keys.size()) + "\r\n";
@@ -179,7 +180,30 @@ class ACluster : public testing::Test {
     serve();
   }
 
-  [[nodiscard]] bool on_first(std::uint16_t slot) const { return slot == slot_of_a_; }
+  [[nodiscard]] bool on_first(std::uint16_t slot) const { return !moved_ && slot == slot_of_a_; }
+
+  // What a server says of a slot that another one has.
+  [[nodiscard]] std::string moved(std::uint16_t slot, int to) const {
+    return "MOVED " + std::to_string(slot) + " " + links_[to].endpoint().display();
+  }
+
+  [[nodiscard]] std::string ask(std::uint16_t slot, int at) const {
+    return "ASK " + std::to_string(slot) + " " + links_[at].endpoint().display();
+  }
+
+  // What is made of it, and where the slot of 'a' is meanwhile.
+  Remedy remedy_of(const std::string& error, bool detour = false) {
+    news_ = router().begin_reply(error, node(from_), detour, now_);
+    const Remedy remedy = router().judge(error).remedy;
+    meanwhile_ = &router().node_of(slot_of_a_);
+    asking_ = meanwhile_->asking();
+    router().end_reply();
+    return remedy;
+  }
+
+  Router& router() { return core_.router(); }
+
+  Node& node(int at) { return core_.node(links_[at]); }
 
   Micros now_ = kSecond;
   Config config_;
@@ -187,7 +211,8 @@ class ACluster : public testing::Test {
                                config_.request_timeout};
   RecordedEvents events_;
   Log log_{BELAY_LOG_NONE, [] {}};
-  RecordingLink links_[2];
+  RecordingLink links_[2]{RecordingLink(Endpoint{"127.0.0.1", 7000, "", false}),
+                          RecordingLink(Endpoint{"127.0.0.1", 7001, "", false})};
   std::atomic<std::int64_t> last_hold_{0};
   Random random_{1};
   const std::uint16_t slot_of_a_ = dialect_.resource("a").slot;
@@ -197,6 +222,11 @@ class ACluster : public testing::Test {
   std::int64_t fence_ = 50;
   std::vector<std::string> refusals_;
   std::set<std::string> names_;  // of commands
+  bool moved_ = false;           // the slot of 'a', to the second server
+  int from_ = 0;                 // where errors come from
+  std::optional<std::uint16_t> news_;
+  Node* meanwhile_ = nullptr;
+  bool asking_ = false;
 };
 
 // Acquired one by one and together, renewed, watched, released: each slot is asked apart, and where
@@ -221,6 +251,100 @@ TEST_F(ACluster, IsAskedAboutOneSlotAtATime) {
                           [](const Event& event) { return event.status.ok(); }));
   EXPECT_TRUE(core_.engine().idle());
   EXPECT_TRUE(names_.contains("EXISTS"));
+}
+
+TEST_F(ACluster, LearnsWhereASlotIs) {
+  connect();
+  for (const bool is_news : {true, false}) {
+    EXPECT_EQ(remedy_of(moved(slot_of_a_, 1)), Remedy::kAskAgain);
+    EXPECT_EQ(news_.has_value(), is_news);
+    EXPECT_EQ(&router().node_of(slot_of_a_), &node(1));
+    EXPECT_FALSE(asking_);
+  }
+  EXPECT_EQ(&router().node_of(slot_of_a_ + 1), &node(1));
+}
+
+TEST_F(ACluster, GoesInNoCircles) {
+  connect();
+  int to = 1;
+  for (const Remedy last : {Remedy::kWait, Remedy::kWait}) {
+    for (int i = 0; i < 4; ++i, to = 1 - to) {
+      from_ = 1 - to;
+      EXPECT_EQ(remedy_of(moved(slot_of_a_, to)), Remedy::kAskAgain);
+    }
+    from_ = 1 - to;
+    EXPECT_EQ(remedy_of(moved(slot_of_a_, to)), last);
+    EXPECT_EQ(&router().node_of(slot_of_a_), &node(to));
+    to = 1 - to;
+    now_ += kSecond + 1;
+  }
+}
+
+TEST_F(ACluster, AsksWhereASlotIsOnItsWayToOnlyOnce) {
+  connect();
+  EXPECT_EQ(remedy_of(ask(slot_of_a_, 1)), Remedy::kAskAgain);
+  EXPECT_FALSE(news_.has_value());
+  EXPECT_EQ(meanwhile_, &node(1));
+  EXPECT_TRUE(asking_);
+  EXPECT_EQ(&router().node_of(slot_of_a_), &node(0));
+  EXPECT_FALSE(node(1).asking());
+  EXPECT_EQ(remedy_of(ask(slot_of_a_, 1), true), Remedy::kWait);
+  EXPECT_EQ(meanwhile_, &node(0));
+}
+
+TEST_F(ACluster, WaitsWhereItCannotFollow) {
+  connect();
+  const std::string slot = std::to_string(slot_of_a_);
+  for (const std::string& error : std::vector<std::string>{
+           "MOVED", "MOVED " + slot, "MOVED " + slot + " ", "MOVED x 127.0.0.1:7001",
+           "MOVED 16384 127.0.0.1:7001", "MOVED " + slot + " 127.0.0.1:7002",
+           "ASK " + slot + " 127.0.0.1:7002", moved(slot_of_a_, 0), ask(slot_of_a_, 0)}) {
+    EXPECT_EQ(remedy_of(error), Remedy::kWait) << error;
+    EXPECT_EQ(meanwhile_, &node(0)) << error;
+  }
+  node(1).on_link_closed(Status(BELAY_UNAVAILABLE, "cut"), now_);
+  EXPECT_EQ(remedy_of(ask(slot_of_a_, 1)), Remedy::kWait);
+  EXPECT_EQ(meanwhile_, &node(0));
+  EXPECT_EQ(remedy_of("NOSCRIPT No matching script"), Remedy::kAskAgain);
+}
+
+// Whoever holds it is told nothing: the other server has it.
+TEST_F(ACluster, RenewsAndReleasesWhereASlotHasMovedTo) {
+  connect();
+  acquire(1, {"a"});
+  moved_ = true;
+  now_ += config_.watchdog_lease / 3;
+  core_.on_timer(now_);
+  serve();
+  EXPECT_EQ(refusals_.size(), 2U);  // the renewal, and what watches the record
+  EXPECT_FALSE(node(0).asking() || node(1).asking());
+  acquire(2, {"a"});
+  ASSERT_EQ(events_.events.size(), 1U);
+  ASSERT_TRUE(core_.engine().release(3, events_.events[0].hold, now_).ok());
+  serve();
+  ASSERT_EQ(events_.events.size(), 3U);
+  for (const Event& event : events_.events) {
+    EXPECT_TRUE(event.status.ok()) << event.kind << event.status.message;
+  }
+  EXPECT_EQ(refusals_.size(), 2U);
+}
+
+// Rule 30.
+TEST_F(ACluster, HasNamesThatAreNotTouchedByAServerThatIsGone) {
+  connect();
+  acquire(1, {"a"});
+  acquire(2, {"b"});
+  node(0).on_link_closed(Status(BELAY_UNAVAILABLE, "cut"), now_);
+  const std::int64_t b = events_.events.at(1).hold;
+  acquire(3, {"b"});
+  acquire(4, {"a"});
+  ASSERT_TRUE(core_.engine().release(5, b, now_).ok());
+  serve();
+  ASSERT_EQ(events_.events.size(), 4U);
+  EXPECT_EQ(events_.events[2].tag, 5);
+  EXPECT_EQ(events_.events[3].tag, 3);
+  EXPECT_TRUE(events_.events[3].status.ok());
+  EXPECT_EQ(refusals_, std::vector<std::string>());
 }
 
 }  // namespace

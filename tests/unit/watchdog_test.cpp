@@ -271,7 +271,8 @@ TEST_F(Renewals, ThatMayNotShareAClaimDoNotTellWhatACutOneHasDone) {
   Claim& claim = held("a");
   claim.held.share_with = "r";
   renew(claim);
-  course_.on_cut(claim);
+  cut();
+  connect_again();
   EXPECT_EQ(refuse(renew(claim)).kind, Verdict::Kind::kNothing);
 }
 
