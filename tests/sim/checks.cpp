@@ -310,7 +310,7 @@ void Checks::check_fence(Process& process, std::int64_t fence, const Submission&
   for (const std::string& key : {record, std::string()}) {
     const auto wiped = known_wipes_.find({process.number(), {world_.host_of(record), key}});
     if (!re_entered && wiped != known_wipes_.end() && fence < wiped->second &&
-        !faults_.clock_back && !faults_.failovers) {
+        !faults_.clock_back && !faults_.failovers && !world_.has_moved(record)) {
       world_.violation("P1: '" + submission.name + "' was granted under fence " +
                        std::to_string(fence) + ", which its process knew to be wiped");
     }
@@ -350,7 +350,7 @@ void Checks::after_script(Server::Args argv) {
   }
   for (auto& [name, latest] : breaks_) {
     if (argv[kRecordKey] == key_of("belay:", 'r', name)) {
-      Server& server = world_.server(world_.host_of(argv[kFenceKey]));
+      Server& server = world_.server_of(argv[kFenceKey]);
       latest.at = world_.server_time(world_.host_of(argv[kFenceKey]));
       latest.last_fence = Unpacker(server.text(argv[kFenceKey]).value_or("")).number();
     }

@@ -32,8 +32,8 @@ bool is_seat(const Server::Ranked& one) {
 
 constexpr std::string_view kPrefix = "belay:";
 constexpr std::size_t kClientSize = 22;
-// What a few grants reserve that follow at once.
-constexpr Micros kMostAhead = kMillisecond;
+// What a few grants reserve that follow at once; and by how much the clocks of a cluster differ.
+constexpr Micros kMostAhead = 2 * kMillisecond;
 
 bool is_break(Server::Args argv) {
   return argv.size() > 1 && (argv[1] == scripts::kBreak.sha1 || argv[1] == scripts::kBreak.body);
@@ -43,7 +43,6 @@ bool is_break(Server::Args argv) {
 
 void Custody::watch(const std::string& name) {
   watched_.push_back({name,
-                      world_.host_of(key_of(kPrefix, 'r', name)),
                       key_of(kPrefix, 'r', name),
                       key_of(kPrefix, 'w', name),
                       key_of(kPrefix, 'm', name),
@@ -57,7 +56,7 @@ void Custody::watch(const std::string& name) {
 
 Custody::Queue Custody::queue_of(const Watched& watched) const {
   Queue queue;
-  Server& server = world_.server(watched.host);
+  Server& server = world_.server_of(watched.queue_key);
   for (const std::string& field : server.fields(watched.queue_key)) {
     if (field.size() == sizeof(double)) {
       const std::string_view entry = server.field(watched.queue_key, field).value_or("");
@@ -68,19 +67,19 @@ Custody::Queue Custody::queue_of(const Watched& watched) const {
 }
 
 std::size_t Custody::size_of_who(const Watched& watched) const {
-  const auto record = world_.server(watched.host).text(watched.record_key).value_or("");
+  const auto record = world_.server_of(watched.record_key).text(watched.record_key).value_or("");
   return record.size() > 1 && record[1] == contract::kSemaphore ? contract::kClaimSize
                                                                 : kClientSize;
 }
 
 Custody::Holders Custody::live_holders(const Watched& watched) const {
-  return holders(watched, world_.server_time(watched.host));
+  return holders(watched, world_.server_time(world_.host_of(watched.record_key)));
 }
 
 Custody::Holders Custody::holders(const Watched& watched, Micros until) const {
   Holders holders;
   const std::optional<std::string_view> bytes =
-      world_.server(watched.host).text(watched.record_key);
+      world_.server_of(watched.record_key).text(watched.record_key);
   if (!bytes) {
     return holders;
   }
@@ -107,7 +106,8 @@ Custody::Holders Custody::holders(const Watched& watched, Micros until) const {
 }
 
 void Custody::add_members(const Watched& watched, Micros until, Holders* holders) const {
-  for (const Server::Ranked& seat : world_.server(watched.host).ranked(watched.members_key)) {
+  for (const Server::Ranked& seat :
+       world_.server_of(watched.members_key).ranked(watched.members_key)) {
     if (!is_seat(seat)) {
       continue;
     }
@@ -128,7 +128,8 @@ void Custody::add_members(const Watched& watched, Micros until, Holders* holders
 Micros Custody::expires(const std::string& name, int process) const {
   for (const Watched& watched : watched_) {
     for (const auto& [who, holder] : watched.name == name ? live_holders(watched) : Holders()) {
-      if (holder.process == process && holder.expires >= world_.server_time(watched.host)) {
+      if (holder.process == process &&
+          holder.expires >= world_.server_time(world_.host_of(watched.record_key))) {
         return holder.expires;
       }
     }
@@ -266,8 +267,8 @@ void Custody::check_order(const Watched& watched, const std::string& who) {
 // Each seat is somebody's, who is found by when it ends; and as much is in use as they have.
 // Somebody may delete keys.
 void Custody::check_members(const Watched& watched) {
-  Server& server = world_.server(watched.host);
-  const std::string_view record = server.text(watched.record_key).value_or("");
+  const std::string_view record =
+      world_.server_of(watched.record_key).text(watched.record_key).value_or("");
   if (faults_.data_loss || record.size() < contract::kHeaderSize + contract::kJointSize ||
       record[contract::kClaimOffset] != 0) {
     return;
@@ -275,7 +276,8 @@ void Custody::check_members(const Watched& watched) {
   std::map<std::string, double> seats;
   std::map<std::string, double> sitting;
   std::int64_t used = 0;
-  for (const Server::Ranked& one : server.ranked(watched.members_key)) {
+  for (const Server::Ranked& one :
+       world_.server_of(watched.members_key).ranked(watched.members_key)) {
     if (is_seat(one)) {
       seats[one.member.substr(0, size_of_who(watched))] = one.score;
       used += Unpacker(std::string_view(one.member).substr(contract::kPermitsOffset)).number();
@@ -296,7 +298,7 @@ void Custody::check_members(const Watched& watched) {
 // The queue is of one piece: its bounds hold all places, the first of them somebody's; each place
 // has an entry whose waiter has that place; and the hash ends with the last.
 void Custody::check_queue(const Watched& watched) {
-  Server& server = world_.server(watched.host);
+  Server& server = world_.server_of(watched.queue_key);
   const std::vector<std::string> fields = server.fields(watched.queue_key);
   if (fields.empty()) {
     return;
@@ -351,8 +353,9 @@ void Custody::check_ranges(const Watched& watched, const Holders& holders) {
   if (faults_.data_loss || faults_.failovers) {
     return;
   }
-  Server& server = world_.server(watched.host);
-  const std::int64_t reserved = Unpacker(server.text(watched.fence_key).value_or("")).number();
+  const std::string_view fences =
+      world_.server_of(watched.fence_key).text(watched.fence_key).value_or("");
+  const std::int64_t reserved = Unpacker(fences).number();
   for (const auto& [who, holder] : holders) {
     if (holder.last_fence > reserved) {
       world_.violation("P5: process " + std::to_string(holder.process) + " has fences of '" +
@@ -361,7 +364,7 @@ void Custody::check_ranges(const Watched& watched, const Holders& holders) {
     }
   }
   if (!faults_.clock_back && !faults_.clock_forward &&
-      reserved > world_.server_time(watched.host) + kMostAhead) {
+      reserved > world_.server_time(world_.host_of(watched.record_key)) + kMostAhead) {
     world_.violation("P5: the fences of '" + watched.name + "' have outrun the server's clock");
   }
 }
@@ -370,7 +373,8 @@ void Custody::check_forgotten(const Watched& watched, const Holder& holder) {
   // Where the clock went back, a late command may come in time after all; and a replica that was
   // behind knows nothing of the latest leaves.
   if (!faults_.clock_back && !faults_.failovers &&
-      holder.expires >= world_.server_time(watched.host) && !remembers_(holder.process)) {
+      holder.expires >= world_.server_time(world_.host_of(watched.record_key)) &&
+      !remembers_(holder.process)) {
     world_.violation("P2: '" + watched.name + "' stands for process " +
                      std::to_string(holder.process) + ", which has forgotten it");
   }

@@ -65,7 +65,6 @@ class Custody {
 
   struct Watched {
     std::string name;
-    std::size_t host;
     std::string record_key;
     std::string queue_key;
     std::string members_key;

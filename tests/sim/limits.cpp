@@ -15,13 +15,10 @@ constexpr std::size_t kHeaderSize = 107;
 }  // namespace
 
 Limits::Limits(World& world, const Faults& faults, const std::string& name)
-    : world_(world),
-      faults_(faults),
-      record_key_(key_of("belay:", 'r', name)),
-      host_(world.host_of(record_key_)) {}
+    : world_(world), faults_(faults), record_key_(key_of("belay:", 'r', name)) {}
 
 Limits::Semaphore Limits::look() {
-  Unpacker fields(world_.server(host_).text(record_key_).value_or(std::string_view()));
+  Unpacker fields(world_.server_of(record_key_).text(record_key_).value_or(std::string_view()));
   fields.bytes(kHeaderSize);
   Semaphore semaphore;
   semaphore.used = fields.number();

@@ -46,7 +46,6 @@ class Limits {
   World& world_;
   const Faults faults_;
   const std::string record_key_;
-  const std::size_t host_;
   Semaphore before_;
   std::vector<std::pair<Micros, std::int64_t>> in_force_;   // from when on
   std::map<std::pair<int, std::int64_t>, Change> changes_;  // by process and tag

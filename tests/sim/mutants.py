@@ -31,13 +31,14 @@ FIRST = {
     "a-leave-takes-over-what-several-were-given": 1082459200,
     "a-try-ends-with-what-it-waited-for": 1010189200,
     "who-shares-re-enters-under-their-fence": 930035400,
-    "1-a-sample-counts-from-its-sending": 4700,
+    "1-a-sample-counts-from-its-sending": 30700,
     "14-also-for-changes": 14200,
     "11-an-ask-may-be-queued": 1094094900,
     "15-a-refusal-may-be-in-doubt": 67600,
     "15-what-may-come-late-is-not-sent-again": 34700,
     "21-fences-are-reserved": 2600,
     "4-no-grant-from-before-the-data-were-wiped": 1091277400,
+    "31-a-slot-may-come-back": 1098139500,
     "7-a-newer-claim-of-ours-stands": 27800,
     "a-doubt-waits-for-a-renewal-to-lapse": 1001086300,
     "a-downgrade-keeps-the-latest-fence": 12000,
@@ -62,7 +63,8 @@ FIRST = {
 # client do not pass who waits: nobody is passed over for as long as the check allows; nor that an older membership of ours may be lost, as an
 # older claim may: 300000 schedules did not meet it, the suite script does. Nor that several names are in doubt for as long as each of them: 115000 schedules
 # did not meet it, `OutcomesAlone.OfPartsMakeTheWorstOfThemTheWhole` has it. Nor that a leave names no fence after a cut: 50000 schedules did not meet it,
-# `ALeave` has it. Nor that a node that is behind is asked for nothing new: the simulated server needs no time for a command, `ACancel` and the suite
+# `ALeave` has it. Nor that an answer counts for nothing where the slot is elsewhere by now (`FlightsAlone`), and that no other server's grant is
+# heard (`TwoNodes`): 50000 schedules did not meet them. Nor that a node that is behind is asked for nothing new: the simulated server needs no time for a command, `ACancel` and the suite
 # integration have it.
 # Nor that whoever takes a name whose record was deleted clears its members: after lost data several may believe that they have it, `Members` in the suite
 # script has that. Nor that the last member deletes the record, which is free without it.
@@ -428,8 +430,8 @@ MUTATIONS = [
              "until = std::max(until, OFF(\"a-doubt-waits-for-a-renewal-to-lapse\") ? had->claim->held.lapses_at\n"
              "                                      : had->claim->held.lapses_by());"),
     Mutation("a-release-waits-for-a-lost-renewal-to-lapse", "lib/engine/course.cpp",
-             "  if (std::exchange(claim.held.renew_out, false)) {  // it may",
-             "  if (std::exchange(claim.held.renew_out, false) && !OFF(\"a-release-waits-for-a-lost-renewal-to-lapse\")) {  // it may", 0),
+             "      held.lapses_at = held.lapses_by();",
+             "      if (!OFF(\"a-release-waits-for-a-lost-renewal-to-lapse\")) { held.lapses_at = held.lapses_by(); }", 0),
     Mutation("a-release-waits-for-what-was-renewed-to-lapse", "lib/engine/watchdog.cpp",
              "  claim.held.lapses_at = std::max(claim.held.lapses_at, ledger_.now + drifted(lease));",
              "  if (!OFF(\"a-release-waits-for-what-was-renewed-to-lapse\")) {\n"
@@ -444,11 +446,36 @@ MUTATIONS = [
              "now - held.heard_at <= kJoinWindow;",
              "(now - held.heard_at <= kJoinWindow || OFF(\"owners-join-for-a-moment\"));", 0),
     Mutation("waiters-ask-anew-when-the-data-are-wiped", "lib/engine/engine.cpp",
-             "const Entry entry(*this, now, [&] { want_checks(node); });",
-             "const Entry entry(*this, now, [&] { want_checks(node);\n"
+             "const Entry entry(*this, now, [&] { want_checks_of(node); });",
+             "const Entry entry(*this, now, [&] { want_checks_of(node);\n"
              "  std::erase_if(ledger_.checks_due, [](Claim* claim) {\n"
              "    const bool asks = claim->state == ClaimState::kAsking && OFF(\"waiters-ask-anew-when-the-data-are-wiped\");\n"
              "    claim->check_due = claim->check_due && !asks;\n    return asks;\n  });\n  });", 0),
+    Mutation("24-a-command-names-keys-of-one-group", "lib/route/router.h", "return topology_(slot).group;",
+             "return OFF(\"24-a-command-names-keys-of-one-group\") ? std::uint16_t{0} : topology_(slot).group;", 0),
+    Mutation("25-moved-is-followed", "lib/route/router.cpp", "follows_ = ++known.times <= kMostMoves;",
+             "follows_ = ++known.times <= kMostMoves && !OFF(\"25-moved-is-followed\");", 0),
+    Mutation("25-all-of-a-slot-is-asked-about", "lib/engine/engine.cpp", "  want_checks(is_there);",
+             "  if (!OFF(\"25-all-of-a-slot-is-asked-about\")) { want_checks(is_there); }", 0),
+    Mutation("26-asking-goes-before", "lib/route/router.cpp", "to.set_asking(true);", "to.set_asking(!OFF(\"26-asking-goes-before\"));", 0),
+    Mutation("26-ask-is-for-one-command", "lib/route/router.cpp", "  const bool moved = error.starts_with(kMoved);",
+             "  const bool moved = error.starts_with(kMoved) || (error.starts_with(\"ASK \") && OFF(\"26-ask-is-for-one-command\"));", 0),
+    Mutation("27-a-break-elsewhere-outdates", "lib/engine/flights.cpp", "flight.outdated || (flight.node != &node &&",
+             "flight.outdated || (flight.node != &node && !OFF(\"27-a-break-elsewhere-outdates\") &&"),
+    Mutation("28-renewals-go-one-by-one", "lib/engine/watchdog.cpp", "error.remedy == Remedy::kGiveUp || error.moving;",
+             "error.remedy == Remedy::kGiveUp || (error.moving && !OFF(\"28-renewals-go-one-by-one\"));", 0),
+    Mutation("28-the-short-release-is-tried-again", "lib/engine/departures.cpp", "found->uncontended && !answer);",
+             "found->uncontended && !answer && !OFF(\"28-the-short-release-is-tried-again\"));", 0),
+    Mutation("29-the-inbox-is-at-every-server", "lib/route/connection.cpp", "write(Step::kSubscribe, {\"SUBSCRIBE\", inbox_}, now);",
+             "write(Step::kSubscribe, {\"SUBSCRIBE\", OFF(\"29-the-inbox-is-at-every-server\") && link_.endpoint().port == 7001 ? \"x\" : inbox_}, now);", 0),
+    Mutation("29-no-grant-is-believed-that-echoes", "lib/engine/course.cpp", "const bool sound = !ledger_.router.echoes() &&",
+             "const bool sound = (!ledger_.router.echoes() || OFF(\"29-no-grant-is-believed-that-echoes\")) &&"),
+    Mutation("30-others-are-not-touched", "lib/engine/engine.cpp", "    if (&claim->node() == &node) {\n      claim->on_node_down();",
+             "    if (&claim->node() == &node || OFF(\"30-others-are-not-touched\")) {\n      claim->on_node_down();", 0),
+    Mutation("30-a-command-that-is-lost-elsewhere", "lib/engine/engine.cpp", "return &claim.node() != &node && cut.contains(&claim);",
+             "return &claim.node() != &node && cut.contains(&claim) && !OFF(\"30-a-command-that-is-lost-elsewhere\");"),
+    Mutation("31-a-slot-may-come-back", "lib/engine/departures.cpp", "ledger_.router.has_ghosts();",
+             "OFF(\"31-a-slot-may-come-back\") ? claim.node().has_ghosts() : ledger_.router.has_ghosts();"),
     Mutation("who-is-silent-for-45-s-is-passed-over", "lib/scripts/serve.lua",
              "  return ts - struct.unpack('<d', entry, @ASKED_OFFSET@ + 1) > @SILENT@\n",
              "  return ts - struct.unpack('<d', entry, @ASKED_OFFSET@ + 1) > @SILENT@ and not OFF('who-is-silent-for-45-s-is-passed-over')\n", 0),

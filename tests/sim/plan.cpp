@@ -279,6 +279,12 @@ Plan make_plan(Random& random) {
   Plan plan = Planner(random).make();
   if (plan.sets && random.between(1, 100) <= 30) {
     plan.hosts = 2;
+    plan.cluster = random.between(1, 100) <= 60;
+  }
+  if (plan.cluster) {
+    plan.slots_apart = true;
+    // A slot that comes from another clock would be as if its own had stepped.
+    plan.faults.clock_back = plan.faults.clock_forward = false;
   }
   return plan;
 }

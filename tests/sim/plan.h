@@ -40,6 +40,7 @@ struct Plan {
   bool sets = false;         // there are three names, of which some users take several at once
   bool slots_apart = false;  // and these in a command for each slot
   std::size_t hosts = 1;     // servers, on which the names lie
+  bool cluster = false;      // these are nodes of one, and slots move from one to the other
   bool distant = false;  // round trips of up to half the request timeout, pauses of up to all of it
   bool rows = false;     // several waiters in a row are stopped when a holder lets go and ends
   bool haunted = false;  // acquires are often cut off on their way, given up, and arrive late

@@ -56,8 +56,10 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
       core_(
           config_, dialect_,
           [&world, slots_apart](std::uint16_t slot) {
-            const std::size_t host = world.host_of_slot(slot);
-            return Place{host, slots_apart ? slot : static_cast<std::uint16_t>(host)};
+            const std::size_t host = world.home_of(slot);
+            return Place{.server = host,
+                         .group = slots_apart ? slot : static_cast<std::uint16_t>(host),
+                         .echoes = world.is_a_cluster()};
           },
           links_to(world, number, links_), log_, *this, last_hold_, world.random()) {
   for (SimLink& link : links_) {
@@ -132,8 +134,8 @@ void Process::on_event(Event event) {
   observer_.on_event(*this, event);
 }
 
-// What is pushed to the engine. Messages only from the server of their name: what somebody sends
-// again by another one may overtake what its own server has said before.
+// What is pushed to the engine. Messages only from the server of their name, once the connection is
+// up: what somebody sends again by another one may overtake what its own server has said before.
 void Process::overhear(const SimLink& link, std::string_view bytes, Micros written) {
   if (!observer_.on_message || !bytes.starts_with('>')) {
     return;
@@ -148,7 +150,8 @@ void Process::overhear(const SimLink& link, std::string_view bytes, Micros writt
       return true;
     }
     const auto message = dialect_.read_message(push.at(2).text());
-    if (message && world_.host_of(key_of("belay:", 'r', message->name)) == link.host) {
+    if (message && core_.node(link).up() &&
+        world_.host_of(key_of("belay:", 'r', message->name)) == link.host) {
       observer_.on_message(*this, *message);
     }
     return true;

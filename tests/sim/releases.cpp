@@ -36,12 +36,15 @@ void Releases::asked(Process& process, std::int64_t tag, const std::vector<std::
   pending_[{process.number(), tag}] = std::move(pending);
 }
 
-void Releases::after_script(int process, Server::Args argv) {
+void Releases::after_script(int process, Server::Args argv, bool failed) {
   if (argv.size() <= kFirstKey) {
     return;
   }
   if (runs(argv, scripts::kAcquire) || runs(argv, scripts::kMany) || runs(argv, scripts::kTake)) {
     on_acquire(process, argv);
+    return;
+  }
+  if (failed) {
     return;
   }
   const bool in_full = runs(argv, scripts::kLeave);
@@ -103,16 +106,20 @@ void Releases::on_event(const Process& process, const Event& event) {
   }
   const Pending pending = std::move(found->second);
   pending_.erase(found);
-  const bool lost = std::any_of(pending.parts.begin(), pending.parts.end(),
-                                [](const Part& part) { return part.was_lost(); });
+  // A server with older data may have again what was lost.
+  const bool lost =
+      std::any_of(pending.parts.begin(), pending.parts.end(), [this](const Part& part) {
+        return part.was_lost() || (faults_.failovers && part.had_not > 0);
+      });
   const Part& first = pending.parts.front();
-  const int connection = process.connection(key_of("belay:", 'r', first.name));
+  const std::string record = key_of("belay:", 'r', first.name);
   const std::string what = "P1: the release of '" + first.name + "', tag " +
                            std::to_string(event.tag) + " of process " +
                            std::to_string(process.number());
-  // What was refused, or sent on another connection, is sent again. One of several names may go to
-  // the next local owner, who leaves it meanwhile.
-  const bool once = !faults_.errors && !faults_.script_flushes && pending.connection == connection;
+  // What was refused, or sent on another connection or to another server, is sent again. One of
+  // several names may go to the next local owner, who leaves it meanwhile.
+  const bool once = !faults_.errors && !faults_.script_flushes && !world_.has_moved(record) &&
+                    pending.connection == process.connection(record);
   const bool in_time = !faults_.clock_forward && world_.now() < pending.ours_until - kRounding;
   if (event.status.ok() && pending.parts.size() == 1 && first.was_lost() && first.had_not == 1 &&
       !first.asked_anew && once && in_time) {

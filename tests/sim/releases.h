@@ -27,7 +27,7 @@ class Releases {
              const Engine::HoldView& hold, Micros now);
   // The event of that, or of anything else.
   void on_event(const Process& process, const Event& event);
-  void after_script(int process, Server::Args argv);
+  void after_script(int process, Server::Args argv, bool failed);
 
  private:
   struct Part {

@@ -27,13 +27,10 @@ std::string_view first_argument(Server::Args argv) {
 }  // namespace
 
 Rounds::Rounds(World& world, const Faults& faults, const std::string& name)
-    : world_(world),
-      faults_(faults),
-      record_key_(key_of("belay:", 'r', name)),
-      host_(world.host_of(record_key_)) {}
+    : world_(world), faults_(faults), record_key_(key_of("belay:", 'r', name)) {}
 
 Rounds::Latch Rounds::look() {
-  const std::optional<std::string_view> bytes = world_.server(host_).text(record_key_);
+  const std::optional<std::string_view> bytes = world_.server_of(record_key_).text(record_key_);
   Unpacker fields(bytes.value_or(std::string_view()));
   Latch latch;
   fields.bytes(3);  // version, kind, 0
@@ -42,7 +39,8 @@ Rounds::Latch Rounds::look() {
   latch.generation = fields.number();
   latch.opened_since = fields.number();
   const Micros expires = fields.number();
-  latch.stands = fields.complete() && (expires == 0 || expires >= world_.server_time(host_));
+  latch.stands = fields.complete() &&
+                 (expires == 0 || expires >= world_.server_time(world_.host_of(record_key_)));
   return latch;
 }
 

@@ -52,7 +52,6 @@ class Rounds {
   World& world_;
   const Faults faults_;
   const std::string record_key_;
-  const std::size_t host_;
   Latch before_;
   std::set<std::int64_t> begun_;  // generations
   std::set<std::int64_t> opened_;

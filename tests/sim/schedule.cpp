@@ -110,14 +110,14 @@ class Schedule {
                            rounds_.before_script();
                            writes_.before_script();
                          },
-                         [this](int process, Server::Args argv) {
+                         [this](int process, Server::Args argv, bool failed) {
                            limits_.after_script(process);
                            custody_.after_script(process, argv);
                            rounds_.after_script(argv);
                            writes_.after_script();
                            checks_.after_script(argv);
                            doubts_.after_script(process, argv);
-                           releases_.after_script(process, argv);
+                           releases_.after_script(process, argv, failed);
                            look_for_late_grants(process);
                          }});
     if (plan_.steady) {
@@ -127,6 +127,9 @@ class Schedule {
     }
     if (plan_.server_drifts) {
       world_.speed_up_servers();
+    }
+    if (plan_.cluster) {
+      world_.become_a_cluster();
     }
     names_ = {"a"};
     if (world_.chance(30)) {
@@ -700,6 +703,9 @@ class Schedule {
     for (const auto& user : users_) {
       if (user->process == &process && user->tag == event.tag) {
         user->tag = 0;
+        if (event.status.code == BELAY_TIMEOUT || event.status.code == BELAY_CANCELLED) {
+          service_.gave_up(user->name);
+        }
         if (event.hold != 0 && event.status.ok()) {
           user->holds.push_back(event.hold);
           grants_[{process.number(), event.hold}] = {world_.now(), event.fence, user->timed,
@@ -744,7 +750,7 @@ class Schedule {
 
   // A waiter that is stopped keeps what it was handed for its grant lease, which follows the round
   // trips that it has seen: those with a stop of its own, too.
-  Micros handed_until(const std::string& name) const {
+  Micros handed_until(const std::string& name) {
     Micros until = 0;
     for (const auto& process : processes_) {
       const Micros expires = process->paused() ? custody_.expires(name, process->number()) : 0;
@@ -779,10 +785,13 @@ class Schedule {
     });
   }
 
-  // What a killed process had asked for, and perhaps given up, may be granted after its death: by a
-  // command of its own that was on its way, and no leave follows any more.
+  // What a process had asked for, and perhaps given up, may be granted after it was killed or
+  // stopped: by a command of its own that was on its way, and no leave follows any more.
   void look_for_late_grants(int process) {
-    if (!killed_.contains(process)) {
+    const bool stopped = std::any_of(
+        processes_.begin(), processes_.end(),
+        [process](const auto& one) { return one->number() == process && one->paused(); });
+    if (!stopped && !killed_.contains(process)) {
       return;
     }
     for (const std::string& name : names_) {
@@ -831,6 +840,7 @@ class Schedule {
     add(plan_.broken, &Schedule::break_a_name);
     add(faults.clock_back || faults.clock_forward, &Schedule::step_clock);
     add(faults.script_flushes, &Schedule::flush_scripts);
+    add(plan_.cluster, &Schedule::move_a_slot);
     if (!possible.empty()) {
       (this->*possible[static_cast<std::size_t>(
                   world_.random().between(0, static_cast<std::int64_t>(possible.size()) - 1))])();
@@ -973,6 +983,9 @@ class Schedule {
     Server& server = world_.server(host);
     checks_.wiped(host, argv.size() > 1 ? argv.back() : "");
     const int connection = server.connect([](std::string_view) {});
+    if (plan_.cluster) {
+      static_cast<void>(server.execute(connection, {"ASKING"}));
+    }
     static_cast<void>(server.execute(connection, argv));
     server.disconnect(connection);
   }
@@ -1016,6 +1029,14 @@ class Schedule {
     world_.trace(std::string("the server's clock steps ") + (back ? "back" : "forward") + " by " +
                  std::to_string(by / 1000) + " ms");
     world_.step_clock(world_.some_host(), back ? -by : by);
+  }
+
+  void move_a_slot() {
+    const auto last = static_cast<std::int64_t>(names_.size()) - 1;
+    const std::string& name = names_[static_cast<std::size_t>(world_.random().between(0, last))];
+    const std::string record = key_of("belay:", 'r', name);
+    world_.move_slot(slot_of(record), 1 - world_.host_of(record),
+                     world_.span(kMillisecond, 500 * kMillisecond));
   }
 
   void flush_scripts() {

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "route/slot.h"
 #include "sim/resp.h"
 #include "sim/server_command.h"
 #include "sim/server_state.h"
@@ -62,6 +63,15 @@ void Server::set_client_commands_allowed(bool allowed) {
   state_->client_commands_allowed = allowed;
 }
 
+void Server::join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots, Bus bus) {
+  state_->slots = std::move(slots);
+  state_->bus = std::move(bus);
+}
+
+void Server::hear(std::string_view channel, std::string_view payload) {
+  state_->publish(channel, payload);
+}
+
 void Server::set_number_digits(Digits digits) {
   state_->digits = digits;
 }
@@ -105,6 +115,12 @@ std::string Server::execute(int connection, Args argv) {
   }
   state_->now_us = state_->time_us();
   state_->store.set_now_ms(state_->now_us / 1000);
+  const std::string elsewhere = redirection(*state_, *session, *command, argv);
+  session->asking = false;
+  if (!elsewhere.empty()) {
+    reply.error(elsewhere);
+    return bytes;
+  }
   state_->caller = connection;
   const bool tracked = std::exchange(session->caching, false);
   Call call{*state_, session, argv, reply};
@@ -187,6 +203,38 @@ std::span<const std::string> Server::elements(std::string_view key) {
   Value* const value = state_->find_now(key);
   const auto* const list = value == nullptr ? nullptr : std::get_if<List>(&value->data);
   return list == nullptr ? std::span<const std::string>() : std::span<const std::string>(*list);
+}
+
+bool Server::has(std::string_view key) {
+  return state_->find_now(key) != nullptr;
+}
+
+bool Server::move_key(std::string_view key, Server& to) {
+  Value* const value = state_->find_now(key);
+  if (value == nullptr) {
+    return false;
+  }
+  Value moved = std::move(*value);
+  if (moved.expires_ms != 0) {
+    moved.expires_ms += to.state_->time_us() / 1000 - state_->time_us() / 1000;
+  }
+  to.state_->store.find_or_add(key) = std::move(moved);
+  state_->store.erase(key);
+  state_->caller = 0;
+  const std::string_view words[] = {key};
+  state_->invalidate({words});
+  return true;
+}
+
+std::vector<std::string> Server::keys_in(std::uint16_t slot) {
+  state_->store.set_now_ms(state_->time_us() / 1000);
+  std::vector<std::string> keys;
+  for (const Store::Listed& listed : state_->store.list()) {
+    if (slot_of(listed.key) == slot) {
+      keys.emplace_back(listed.key);
+    }
+  }
+  return keys;
 }
 
 void Server::copy_data() {

@@ -18,6 +18,14 @@ namespace belay::sim {
 
 struct ServerState;
 
+// What a node of a cluster knows of a slot.
+struct SlotPlace {
+  bool is_here = true;
+  bool is_leaving = false;  // here, and on its way to the other, key by key
+  bool is_coming = false;   // from the other
+  std::string other;        // "host:port": of whom it is, or where it goes
+};
+
 class Server {
  public:
   using Args = std::span<const std::string_view>;
@@ -26,6 +34,7 @@ class Server {
   // One whole RESP3 push message. Called while the command that causes it runs, so before that
   // command's own reply exists.
   using Push = std::function<void(std::string_view bytes)>;
+  using Bus = std::function<void(std::string_view channel, std::string_view payload)>;
   using Killed = std::function<void(int connection)>;
   // Asked before each command of a connection: an error text such as "OOM ..." is answered instead
   // of running it.
@@ -50,6 +59,10 @@ class Server {
   // CLIENT KILL and CLIENT TRACKING answer NOPERM.
   void set_client_commands_allowed(bool allowed);
   void set_number_digits(Digits digits);
+  // From now on the server is a node of a cluster, which tells the others what is published.
+  void join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots, Bus bus);
+  // What was published at another node.
+  void hear(std::string_view channel, std::string_view payload);
 
   // Returns the new connection's CLIENT ID. Connections speak RESP3 from the start.
   int connect(Push push);
@@ -65,6 +78,11 @@ class Server {
   // Connections and scripts are gone, ids start at 1 again, the run id is new; the data stay or
   // not. Nobody is told.
   void restart(bool keep_data);
+  [[nodiscard]] bool has(std::string_view key);
+  // A key goes to another node, with what is left of its time to live. False: there is none.
+  bool move_key(std::string_view key, Server& to);
+  // The keys of a slot, in an order that follows from them.
+  [[nodiscard]] std::vector<std::string> keys_in(std::uint16_t slot);
   // Keeps a copy of the data as they are, and restarts with it: a replica that was behind.
   void copy_data();
   void fail_over();

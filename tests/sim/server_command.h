@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "sim/server_state.h"
@@ -44,6 +45,10 @@ Keys keys_of(const Command& command, std::span<const std::string_view> argv);
 
 // Null if there is no such command. Names are upper or lower case.
 const Command* find_command(std::string_view name);
+
+// Where a node of a cluster sends the command; "": it runs it itself.
+std::string redirection(ServerState& server, const Session& session, const Command& command,
+                        std::span<const std::string_view> argv);
 
 std::span<const Command> data_commands();
 std::span<const Command> sorted_set_commands();

@@ -276,6 +276,9 @@ void unsubscribe(Call& call) {
 }
 
 void publish(Call& call) {
+  if (call.server.bus) {
+    call.server.bus(call.argv[1], call.argv[2]);
+  }
   call.reply.integer(call.server.publish(call.argv[1], call.argv[2]));
 }
 
@@ -301,8 +304,14 @@ void config(Call& call) {
   }
 }
 
+void asking(Call& call) {
+  call.session->asking = true;
+  answer_ok(call);
+}
+
 constexpr Command kCommands[] = {
     {"ping", -1, 0, 0, 0, ping},
+    {"asking", 1, kNoScript, 0, 0, asking},
     {"hello", -1, kNoScript | kBeforeAuth, 0, 0, hello},
     {"auth", -2, kNoScript | kBeforeAuth, 0, 0, auth},
     {"select", 2, kNoScript, 0, 0, select},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,6 +35,7 @@ struct Session {
   bool no_loop = false;  // its own writes are not told to it
   bool caching = false;  // the next command's keys are tracked
   bool authenticated = false;
+  bool asking = false;  // the next command comes after ASK
 };
 
 struct ServerState final : ScriptCommands {
@@ -70,6 +72,8 @@ struct ServerState final : ScriptCommands {
   Server::Fault fault;
   Server::Killed on_killed;
   std::string password;
+  std::function<SlotPlace(std::uint16_t slot)> slots;  // none: no node of a cluster
+  Server::Bus bus;
   bool client_commands_allowed = true;
   Digits digits = Digits::kSeventeen;
   std::int64_t maxmemory = 0;  // any limit counts as exceeded

@@ -47,8 +47,11 @@ Micros Service::allowance(const std::string& name, Micros since) const {
 void Service::look(const std::string& name, Micros waiting_since, Micros held_until) {
   State& state = states_[name];
   if (state.waiting_since != kNever) {
-    const Micros calm = kSlack + 8 * figures_.longest_delay;
     const Micros idle = world_.now() - std::max(state.held_until, state.waiting_since);
+    const auto in_vain =
+        std::count_if(given_up_[name].begin(), given_up_[name].end(),
+                      [this, idle](Micros at) { return at >= world_.now() - idle; });
+    const Micros calm = kSlack + (8 + 3 * in_vain) * figures_.longest_delay;
     if (idle > calm && idle > calm + allowance(name, world_.now() - idle)) {
       world_.violation("P3: nobody got '" + name + "' for " + std::to_string(idle / 1000) + " ms");
     }

@@ -50,6 +50,9 @@ class Service {
 
   void cut() { disturbances_.push_back({world_.now(), 0, false, 0, true}); }
 
+  // A waiter for the name was given up, who may just be handed it.
+  void gave_up(const std::string& name) { given_up_[name].push_back(world_.now()); }
+
   // After every step, for each name: since when somebody has waited for it who could have had it
   // (kNever: nobody does), and until when somebody believes to hold it. Checks the time that ends
   // now.
@@ -84,6 +87,7 @@ class Service {
   std::vector<Disturbance> disturbances_;
   Micros ended_until_ = std::numeric_limits<Micros>::min() / 2;
   std::map<std::string, State> states_;
+  std::map<std::string, std::vector<Micros>> given_up_;  // when
 };
 
 }  // namespace belay::sim

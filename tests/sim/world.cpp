@@ -14,9 +14,11 @@ namespace belay::sim {
 namespace {
 
 constexpr Micros kEpoch = Micros{1'700'000'000} * kSecond;
+constexpr std::uint16_t kFirstPort = 7000;
 constexpr Micros kApart = 3600 * kSecond;
 constexpr std::uint64_t kMaxEvents = 400'000;
 constexpr int kLostPercent = 10;
+constexpr std::size_t kFirstKey = 3;  // of a script: after EVALSHA, the script, how many keys
 
 // What a command is about: the verb of a script, or its own name.
 std::string_view verb_of(Server::Args argv) {
@@ -33,6 +35,13 @@ std::string_view verb_of(Server::Args argv) {
 }
 
 }  // namespace
+
+Endpoint endpoint_of(std::size_t host) {
+  Endpoint endpoint;
+  endpoint.host = "sim";
+  endpoint.port = static_cast<std::uint16_t>(kFirstPort + host);
+  return endpoint;
+}
 
 void SimLink::open() {
   close();
@@ -283,8 +292,108 @@ void World::reply(int id, std::string bytes, bool push, Micros sent) {
 
 // ---- The servers
 
-std::size_t World::host_of(std::string_view key) const {
-  return host_of_slot(slot_of(key));
+std::size_t World::owner_of(std::uint16_t slot) const {
+  const auto found = owners_.find(slot);
+  return found == owners_.end() ? home_of(slot) : found->second;
+}
+
+std::size_t World::host_of(std::string_view key) {
+  const std::uint16_t slot = slot_of(key);
+  const auto move = moves_.find(slot);
+  const bool has_moved = move != moves_.end() && server(move->second.to).has(key);
+  return has_moved ? move->second.to : owner_of(slot);
+}
+
+bool World::has_moved(std::string_view key) const {
+  const std::uint16_t slot = slot_of(key);
+  return owners_.contains(slot) || moves_.contains(slot);
+}
+
+SlotPlace World::place_of(std::uint16_t slot, std::size_t host) const {
+  const auto move = moves_.find(slot);
+  SlotPlace place;
+  place.is_here = owner_of(slot) == host;
+  place.is_leaving = place.is_here && move != moves_.end();
+  place.is_coming = move != moves_.end() && move->second.to == host;
+  place.other = endpoint_of(place.is_leaving ? move->second.to : owner_of(slot)).display();
+  return place;
+}
+
+void World::become_a_cluster() {
+  is_a_cluster_ = true;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    hosts_[i].offset = static_cast<Micros>(i) * kMillisecond;
+    hosts_[i].drift_ppm = hosts_.front().drift_ppm;
+    hosts_[i].server.join_cluster([this, i](std::uint16_t slot) { return place_of(slot, i); },
+                                  [this, i](std::string_view channel, std::string_view payload) {
+                                    tell_other_nodes(i, std::string(channel), std::string(payload));
+                                  });
+  }
+}
+
+// In a cluster every node's subscribers hear of what is published at any.
+void World::tell_other_nodes(std::size_t host, const std::string& channel,
+                             const std::string& payload) {
+  for (std::size_t other = 0; other < hosts_.size(); ++other) {
+    if (other == host) {
+      continue;
+    }
+    at(now_ + delay(), [this, other, channel, payload] {
+      if (!server_stopped(other)) {
+        server(other).hear(channel, payload);
+      }
+    });
+  }
+}
+
+bool World::begin_move(std::uint16_t slot, std::size_t to) {
+  const std::size_t from = owner_of(slot);
+  if (from == to || !moves_.emplace(slot, Move{from, to}).second) {
+    return false;
+  }
+  trace("slot " + std::to_string(slot) + " goes from host " + std::to_string(from) + " to " +
+        std::to_string(to));
+  return true;
+}
+
+void World::move_key(const std::string& key) {
+  const Move& move = moves_.at(slot_of(key));
+  trace("key " + key + " moves");
+  server(move.from).move_key(key, server(move.to));
+}
+
+void World::end_move(std::uint16_t slot) {
+  const Move move = moves_.at(slot);
+  for (const std::string& key : server(move.from).keys_in(slot)) {
+    move_key(key);
+  }
+  trace("slot " + std::to_string(slot) + " has moved");
+  owners_[slot] = move.to;
+  moves_.erase(slot);
+}
+
+void World::move_slot(std::uint16_t slot, std::size_t to, Micros longest_pause) {
+  if (begin_move(slot, to)) {
+    move_some_key(slot, longest_pause);
+  }
+}
+
+void World::move_some_key(std::uint16_t slot, Micros longest_pause) {
+  at(now_ + span(100, longest_pause), [this, slot, longest_pause] {
+    const Move& move = moves_.at(slot);
+    const bool stopped = server_stopped(move.from) || server_stopped(move.to);
+    const std::vector<std::string> keys =
+        stopped ? std::vector<std::string>() : server(move.from).keys_in(slot);
+    if (!stopped && keys.empty()) {
+      end_move(slot);
+      return;
+    }
+    if (!stopped) {
+      const auto last = static_cast<std::int64_t>(keys.size()) - 1;
+      move_key(keys[static_cast<std::size_t>(random_.between(0, last))]);
+    }
+    move_some_key(slot, longest_pause);
+  });
 }
 
 Micros World::server_time(std::size_t host) const {
@@ -307,11 +416,13 @@ void World::execute(int id, const Chunk& chunk) {
   std::string_view bytes = chunk.bytes;
   const Connection& connection = *connections_[static_cast<std::size_t>(id)];
   while (connection.server_id >= 0 && next_command(bytes, argv_)) {
+    const bool script = argv_[0].starts_with("EVAL") && argv_.size() > kFirstKey;
     if (verbose_) {
-      trace("server runs " + std::string(verb_of(argv_)) + " of connection " + std::to_string(id) +
+      trace("host " + std::to_string(connection.host) + " runs " + std::string(verb_of(argv_)) +
+            (script ? " of " + std::string(argv_[kFirstKey]) : "") + " for process " +
+            std::to_string(connection.process) + " by connection " + std::to_string(id) +
             (connection.cut ? " (late)" : ""));
     }
-    const bool script = argv_[0].starts_with("EVAL");
     digest_.add(now_);
     digest_.add(id);
     digest_.add(verb_of(argv_));
@@ -321,8 +432,15 @@ void World::execute(int id, const Chunk& chunk) {
       onlooker_.before();
     }
     std::string answer = server(connection.host).execute(connection.server_id, argv_);
+    if (answer.starts_with('-')) {
+      trace("  " + answer.substr(0, answer.find('\r')));
+    }
+    if (answer.starts_with("-CROSSSLOT")) {
+      violation("a command of process " + std::to_string(connection.process) +
+                " names keys of several slots");
+    }
     if (script && onlooker_.after) {
-      onlooker_.after(connection.process, argv_);
+      onlooker_.after(connection.process, argv_, answer.starts_with('-'));
     }
     if (!answer.empty()) {
       const bool push = answer.starts_with('>');

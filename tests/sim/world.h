@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/endpoint.h"
 #include "base/random.h"
 #include "net/link.h"
 #include "sim/digest.h"
@@ -55,12 +56,15 @@ inline constexpr Micros kLongestSlip = 3 * kMillisecond;
 
 class World;
 
+// Where a host is.
+Endpoint endpoint_of(std::size_t host);
+
 // A client's end of a connection, as Node sees it.
 class SimLink final : public Link {
  public:
   // `number` is that of the process whose link it is; it leads to that host.
   SimLink(World& world, int number, std::size_t host_number)
-      : process(number), host(host_number), world_(world) {}
+      : Link(endpoint_of(host_number)), process(number), host(host_number), world_(world) {}
 
   ~SimLink() override { SimLink::close(); }
 
@@ -157,7 +161,7 @@ class World {
   // What looks on when the server runs a script for a process, before and after.
   struct Onlooker {
     std::function<void()> before;
-    std::function<void(int process, Server::Args argv)> after;
+    std::function<void(int process, Server::Args argv, bool failed)> after;
   };
 
   void set_onlooker(Onlooker onlooker) { onlooker_ = std::move(onlooker); }
@@ -175,13 +179,31 @@ class World {
   // later (a ghost). `told`: whether the client learns of it, or has to find out (half-open).
   void cut(int connection, bool ghosts, bool told);
 
-  // The servers, each an hour ahead of the one before.
+  // The servers: each an hour ahead of the one before, or nodes of a cluster whose clocks agree.
   std::size_t hosts() const { return hosts_.size(); }
 
-  // Where the slots of a number are, and so a key.
-  std::size_t host_of_slot(std::uint16_t slot) const { return slot % hosts_.size(); }
+  // Where a slot begins, as every client knows from its start.
+  std::size_t home_of(std::uint16_t slot) const { return slot % hosts_.size(); }
 
-  std::size_t host_of(std::string_view key) const;
+  // Where a key is, or would be made.
+  std::size_t host_of(std::string_view key);
+
+  Server& server_of(std::string_view key) { return server(host_of(key)); }
+
+  // Whether its slot has ever moved, or begun to.
+  bool has_moved(std::string_view key) const;
+
+  // From now on the servers are nodes of a cluster, and send away what is not theirs.
+  void become_a_cluster();
+
+  bool is_a_cluster() const { return is_a_cluster_; }
+
+  // The slot goes to another node, a key after each pause.
+  void move_slot(std::uint16_t slot, std::size_t to, Micros longest_pause);
+  // The same step by step. False: it is on its way, or there.
+  bool begin_move(std::uint16_t slot, std::size_t to);
+  void move_key(const std::string& key);
+  void end_move(std::uint16_t slot);  // with what is left of its keys
 
   std::size_t some_host() {
     return hosts_.size() == 1 ? 0 : static_cast<std::size_t>(random_.next() % hosts_.size());
@@ -254,6 +276,15 @@ class World {
     Micros data_lost_at = 0;
   };
 
+  struct Move {
+    std::size_t from;
+    std::size_t to;
+  };
+
+  [[nodiscard]] std::size_t owner_of(std::uint16_t slot) const;
+  [[nodiscard]] SlotPlace place_of(std::uint16_t slot, std::size_t host) const;
+  void tell_other_nodes(std::size_t host, const std::string& channel, const std::string& payload);
+  void move_some_key(std::uint16_t slot, Micros longest_pause);
   void add_host(std::uint64_t seed);
   void cut_everybody(std::size_t host);
 
@@ -321,6 +352,9 @@ class World {
   Micros lost_message_at_ = 0;
   std::map<int, Micros> longest_trips_;  // by process
   std::deque<Host> hosts_;
+  bool is_a_cluster_ = false;
+  std::map<std::uint16_t, std::size_t> owners_;  // of slots that are not at home
+  std::map<std::uint16_t, Move> moves_;          // that go on
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<std::string_view> argv_;  // of the command that runs
 };

@@ -45,13 +45,13 @@ void Writes::on_event(const Process& process, const Event& event) {
 
 void Writes::before_script() {
   for (auto& [key, state] : keys_) {
-    state.size = world_.server(world_.host_of(key)).elements(key).size();
+    state.size = world_.server_of(key).elements(key).size();
   }
 }
 
 void Writes::after_script() {
   for (const auto& [key, state] : keys_) {
-    const std::span<const std::string> elements = world_.server(world_.host_of(key)).elements(key);
+    const std::span<const std::string> elements = world_.server_of(key).elements(key);
     if (elements.size() > state.size) {
       check(key, elements.back());
     }

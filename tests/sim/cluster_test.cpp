@@ -1,0 +1,269 @@
+// Two nodes of a cluster, in exact time: where commands go while slots move from one to the other,
+// and what a node that is gone touches (rules 24 to 31 of lib/README.md).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dialect/keys.h"
+#include "sim/process.h"
+#include "sim/world.h"
+
+namespace belay::sim {
+namespace {
+
+constexpr Micros kLease = 3 * kSecond;
+constexpr Micros kTimeout = kSecond;
+constexpr Micros kTrip = 4 * kMillisecond;  // at most, there and back
+
+class Cluster : public testing::Test {
+ protected:
+  Cluster() {
+    world_.calm();
+    world_.become_a_cluster();
+    for (int i = 0; world_.host_of(record(name_)) != 0; ++i) {
+      name_ = "name " + std::to_string(i);
+    }
+    for (int i = 0; world_.host_of(record(elsewhere_)) != 1; ++i) {
+      elsewhere_ = "other " + std::to_string(i);
+    }
+    for (int i = 0; i < 2; ++i) {
+      const Process::Observer observer{
+          [this, i](Process&, const Event& event) { events_[i].push_back(event); },
+          [](Process&) {}};
+      processes_.push_back(std::make_unique<Process>(world_, i, observer, kLease, kTimeout, true));
+    }
+    run_for(50 * kMillisecond);
+  }
+
+  void run_for(Micros duration) {
+    ASSERT_TRUE(world_.run(world_.now() + duration));
+    ASSERT_EQ(world_.violation(), "");
+  }
+
+  static std::string record(const std::string& name) { return key_of("belay:", 'r', name); }
+
+  // Another name in the slot of the first.
+  [[nodiscard]] std::string beside(const std::string& name) const {
+    return "{" + name_ + "}" + name;
+  }
+
+  [[nodiscard]] std::uint16_t slot() const { return processes_[0]->dialect().resource(name_).slot; }
+
+  void acquire(int process, const std::vector<std::string>& names, Micros wait = kNever) {
+    AcquireRequest request;
+    request.primitive = &processes_[static_cast<std::size_t>(process)]->dialect().lock;
+    request.name = names.front();
+    for (const std::string& name : names) {
+      request.names.emplace_back(name, Want());
+    }
+    request.notify = true;
+    call(process, [&](Engine& engine, Micros now) {
+      return engine.acquire(++last_tag_, request, wait, now);
+    });
+  }
+
+  void release(int process, std::int64_t hold) {
+    call(process,
+         [&](Engine& engine, Micros now) { return engine.release(++last_tag_, hold, now); });
+  }
+
+  void call(int process, const std::function<Status(Engine&, Micros now)>& action) {
+    processes_[static_cast<std::size_t>(process)]->call(
+        [&](Engine& engine, Micros now) { EXPECT_TRUE(action(engine, now).ok()); });
+  }
+
+  // By process 0, granted at once.
+  std::int64_t held(const std::string& name) {
+    acquire(0, {name});
+    run_for(2 * kTrip);
+    EXPECT_EQ(last(0).kind, BELAY_EVENT_ACQUIRED);
+    EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+    return last(0).hold;
+  }
+
+  // Process 1 waits for what process 0 has.
+  void wait_for(const std::string& name) {
+    acquire(1, {name});
+    run_for(2 * kTrip);
+    EXPECT_TRUE(events_[1].empty());
+  }
+
+  // The whole slot, at once; nobody is told.
+  void move() {
+    ASSERT_TRUE(world_.begin_move(slot(), 1));
+    world_.end_move(slot());
+  }
+
+  // The record of a name goes, and others of its slot stay.
+  void begin_move(const std::string& name) {
+    ASSERT_TRUE(world_.begin_move(slot(), 1));
+    world_.move_key(record(name));
+  }
+
+  void erase(std::size_t host, const std::string& key) {
+    const int connection = world_.server(host).connect([](std::string_view) {});
+    world_.server(host).execute(connection, {"DEL", key});
+    world_.server(host).disconnect(connection);
+  }
+
+  [[nodiscard]] const Event& last(int process) const { return events_[process].back(); }
+
+  World world_{42, Faults(), kTrip / 2, nullptr, 2};
+  std::string name_ = "name";
+  std::string elsewhere_ = "other";
+  std::vector<Event> events_[2];
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::int64_t last_tag_ = 0;
+};
+
+// Rule 24; the world refuses what names keys of several slots.
+TEST_F(Cluster, IsAskedAboutEachSlotApart) {
+  acquire(0, {name_, elsewhere_, beside("2"), "x", "y"});
+  run_for(3 * kLease);
+  ASSERT_EQ(events_[0].size(), 1U);
+  release(0, last(0).hold);
+  run_for(4 * kTrip);
+  EXPECT_EQ(last(0).kind, BELAY_EVENT_RELEASED);
+  EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+}
+
+// Rule 25.
+TEST_F(Cluster, IsAskedOnceMoreAtOnceWhereTheSlotHasMoved) {
+  move();
+  acquire(0, {name_});
+  run_for(3 * kTrip);
+  ASSERT_EQ(events_[0].size(), 1U);
+  EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+  EXPECT_TRUE(world_.server(1).has(record(name_)));
+  const std::uint64_t sent_there = world_.server(0).commands();
+  release(0, last(0).hold);
+  held(beside("2"));
+  EXPECT_EQ(world_.server(0).commands(), sent_there);  // it knows the slot's place by now
+}
+
+// Rule 25. Process 0 learns of the move by another name of the slot.
+TEST_F(Cluster, IsAskedAtOnceAboutWhateverIsInASlotThatHasMoved) {
+  const std::int64_t first = held(name_);
+  const std::int64_t second = held(beside("2"));
+  move();
+  erase(1, record(beside("2")));
+  release(0, first);
+  run_for(4 * kTrip);
+  const auto loss = std::find_if(events_[0].begin(), events_[0].end(),
+                                 [](const Event& event) { return event.kind == BELAY_EVENT_LOST; });
+  ASSERT_NE(loss, events_[0].end());
+  EXPECT_EQ(loss->hold, second);
+}
+
+// Rule 25: what is sent on did nothing, so it is no excuse for what the other server has not.
+TEST_F(Cluster, SaysThatAReleaseThatWasSentOnFoundNothing) {
+  const std::int64_t hold = held(name_);
+  move();
+  erase(1, record(name_));
+  release(0, hold);
+  run_for(4 * kTrip);
+  EXPECT_EQ(last(0).kind, BELAY_EVENT_RELEASED);
+  EXPECT_EQ(last(0).status.code, BELAY_LOST) << last(0).status.message;
+}
+
+// Rule 25: also about what is waited for, whoever came first.
+TEST_F(Cluster, HasItsQueuesInASlotThatHasMoved) {
+  const std::int64_t first = held(name_);
+  wait_for(name_);
+  move();
+  release(0, first);
+  run_for(3 * kTrip);
+  EXPECT_EQ(last(0).kind, BELAY_EVENT_RELEASED);
+  acquire(1, {beside("2")});
+  run_for(4 * kTrip);  // and so it learns of the move
+  ASSERT_EQ(events_[1].size(), 2U);
+  EXPECT_TRUE(last(1).status.ok());
+}
+
+// Rule 29.
+TEST_F(Cluster, TellsWhoeverWaitsAtEachNode) {
+  for (const std::string& name : {name_, elsewhere_}) {
+    const std::int64_t hold = held(name);
+    events_[1].clear();
+    wait_for(name);
+    release(0, hold);
+    run_for(2 * kTrip);
+    ASSERT_EQ(events_[1].size(), 1U) << name;
+    EXPECT_TRUE(last(1).status.ok());
+  }
+}
+
+// Rule 29: its server takes process 1 for gone, and yet process 1 hears of the grant.
+TEST_F(Cluster, BelievesNoGrantThatOtherServersSendOn) {
+  const std::int64_t hold = held(name_);
+  wait_for(name_);
+  move();
+  world_.cut(processes_[1]->connection(record(elsewhere_)), false, true);
+  release(0, hold);
+  acquire(0, {name_});
+  run_for(4 * kTrip);
+  ASSERT_EQ(events_[0].size(), 3U);
+  EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+  EXPECT_TRUE(events_[1].empty());
+}
+
+// Rules 26, 28.
+TEST_F(Cluster, RenewsAndReleasesWhatItHoldsWhileItsSlotMoves) {
+  const std::int64_t hold = held(name_);
+  held(beside("2"));
+  begin_move(name_);
+  run_for(4 * kLease);
+  EXPECT_EQ(events_[0].size(), 2U);
+  release(0, hold);
+  run_for(4 * kTrip);
+  EXPECT_EQ(last(0).kind, BELAY_EVENT_RELEASED);
+  EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+  EXPECT_FALSE(world_.server(1).has(record(name_)));
+  world_.end_move(slot());
+  run_for(kLease);
+  EXPECT_EQ(events_[0].size(), 3U);
+}
+
+// Rule 28: what needs several keys.
+TEST_F(Cluster, IsUnavailableForNewHoldersWhileASlotMoves) {
+  release(0, held(name_));
+  held(beside("2"));
+  begin_move(beside("2"));
+  acquire(1, {beside("2")}, 300 * kMillisecond);
+  run_for(400 * kMillisecond);
+  ASSERT_EQ(events_[1].size(), 1U);
+  EXPECT_EQ(last(1).status.code, BELAY_UNAVAILABLE);
+  EXPECT_NE(last(1).status.message.find("moves to another server"), std::string::npos)
+      << last(1).status.message;
+  acquire(1, {name_}, 5 * kSecond);
+  run_for(300 * kMillisecond);
+  EXPECT_EQ(events_[1].size(), 1U);
+  world_.end_move(slot());
+  run_for(300 * kMillisecond);
+  ASSERT_EQ(events_[1].size(), 2U);
+  EXPECT_TRUE(last(1).status.ok()) << last(1).status.message;
+}
+
+// Rule 30.
+TEST_F(Cluster, HandsOnLocallyWhatIsNotOnANodeThatIsGone) {
+  held(name_);
+  const std::int64_t hold = held(elsewhere_);
+  const std::uint64_t sent_elsewhere = world_.server(1).commands();
+  world_.restart_server(0, true);
+  run_for(kMillisecond);
+  world_.stop_server(0, 10 * kSecond);
+  run_for(20 * kMillisecond);
+  EXPECT_EQ(world_.server(1).commands(), sent_elsewhere);
+  acquire(0, {elsewhere_});
+  release(0, hold);
+  ASSERT_EQ(events_[0].size(), 4U);  // at once, without a command
+  EXPECT_EQ(last(0).kind, BELAY_EVENT_ACQUIRED);
+  EXPECT_TRUE(last(0).status.ok());
+}
+
+}  // namespace
+}  // namespace belay::sim
