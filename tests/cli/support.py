@@ -124,6 +124,13 @@ class Terminal:
         if self.pid == 0:
             os.execvpe(command[0], command, env)
         self.resize(24, 200)
+        self.keep_output()
+
+    def keep_output(self):
+        """Else the kernel sends the signal of ^C first, and then discards what may be its answer."""
+        modes = termios.tcgetattr(self.fd)
+        modes[3] |= termios.NOFLSH
+        termios.tcsetattr(self.fd, termios.TCSANOW, modes)
 
     def resize(self, rows, columns):
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
