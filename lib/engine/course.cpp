@@ -841,6 +841,7 @@ void Course::on_cut(const Flight& flight) {
   }
 }
 
+// It may have been granted there all the same.
 void Course::on_outdated_ask(const Flight& flight) {
   for (const ClaimRef& ref : flight.refs) {
     Claim& claim = *ref.claim;

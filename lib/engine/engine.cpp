@@ -448,7 +448,7 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
       on_moved(*moved);
     }
   } else if (flight->is_outdated()) {
-    router.begin_void_reply();
+    router.begin_outdated_reply();
     reply = moved_reply();
     course_.on_outdated_ask(*flight);
   }

@@ -193,8 +193,6 @@ std::optional<Reply> Reply::without(std::string_view mark) const {
   return std::nullopt;
 }
 
-// By hand: it is three lines of the protocol, and hiredis's way was half of what a client spends on
-// a command.
 Reply moved_reply() {
   static char words[] = "MOVED";
   static const redisReply reply = [] {
@@ -207,6 +205,8 @@ Reply moved_reply() {
   return Reply(&reply);
 }
 
+// By hand: it is three lines of the protocol, and hiredis's way was half of what a client spends on
+// a command.
 void append_command(const std::vector<std::string_view>& argv, std::string* out) {
   std::size_t most = kHeaderSize;
   for (const std::string_view part : argv) {

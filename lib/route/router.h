@@ -23,7 +23,7 @@ struct Place {
   std::uint16_t group = 0;
   // What is published at any server reaches the subscribers of all, and each server only counts its
   // own: so it is, in a cluster, with channels that are of no slot. Whoever is told that a name is
-  // his may have been taken for gone by the server that said so.
+  // theirs may have been taken for gone by the server that said so.
   bool echoes = false;
 };
 
@@ -56,8 +56,8 @@ class Router {
   std::optional<std::uint16_t> begin_reply(std::string_view error, const Node& from, bool detour,
                                            Micros now);
 
-  // The same for an answer that counts for nothing, as the slot has moved since it was asked for.
-  void begin_void_reply() { follows_ = true; }
+  // The same for an answer that says nothing of the present: the command goes once more.
+  void begin_outdated_reply() { follows_ = true; }
 
   void end_reply();
 

@@ -576,5 +576,26 @@ TEST_F(CourseAlone, TakesARenewalThatWasCutOffForOneThatTookPlace) {
   EXPECT_EQ(claim().held.lapses_at, claim().held.renewed_until);
 }
 
+// It may have been granted where the slot was: what still stands asks again, all else leaves.
+TEST_F(CourseAlone, KeepsInMindWhatAnOutdatedAnswerMayHaveBrought) {
+  ledger_.last_epoch = 5;
+  acquire(1);
+  calls();
+  Flight asked;
+  asked.kind = FlightKind::kAcquire;
+  asked.refs = {{&claim(), 6, kSecond}};
+  course_.on_outdated_ask(asked);
+  EXPECT_TRUE(claim().asking.maybe_on_server);
+  EXPECT_EQ(calls(), 0U);
+  asked.refs = {{&claim(), 5, kSecond}};
+  course_.on_outdated_ask(asked);
+  EXPECT_EQ(calls(), 1U);
+  ASSERT_EQ(claim().leaving.size(), 1U);
+  EXPECT_EQ(claim().leaving.front().epoch, 5);
+  EXPECT_EQ(claim().leaving.front().expires_by, now_ + drifted(kSecond));
+  course_.on_outdated_ask(asked);
+  EXPECT_EQ(claim().leaving.size(), 1U);
+}
+
 }  // namespace
 }  // namespace belay
