@@ -93,6 +93,7 @@ struct Client::Waiter {
 
   sem_t served{};
   Event event;
+  std::shared_ptr<SocketLink> own;  // which it reads itself, until somebody else comes
 };
 
 // The analysis cannot follow the reference that it keeps.
@@ -106,16 +107,19 @@ class SCOPED_CAPABILITY Client::Entry {
 
   ~Entry() RELEASE() NO_THREAD_SAFETY_ANALYSIS {
     const Micros next = client_.core_->next_deadline();
-    SocketLink& link = client_.link();
+    const Links links = client_.core_->router().links_to_flush();
     const std::vector<Waiter*> served = std::exchange(client_.served_, {});
     client_.monitor_.unlock();
-    link.flush();
+    for (const std::shared_ptr<Link>& link : links) {
+      static_cast<SocketLink&>(*link).flush();
+    }
     client_.loop_->arm(next);
     for (Waiter* waiter : served) {
-      sem_post(&waiter->served);
-    }
-    if (!served.empty()) {
-      link.take_back();  // for whoever was served in its turn, and would not know
+      const std::shared_ptr<SocketLink> own = waiter->own;
+      sem_post(&waiter->served);  // from now on it may be gone
+      if (own != nullptr) {
+        own->take_back();  // it was served in its turn, and would not know
+      }
     }
   }
 
@@ -170,15 +174,11 @@ Status Client::start(const std::vector<Endpoint>& endpoints) {
     return loop.status;
   }
   loop_ = std::move(loop.value);
-  Links links;
-  for (const Endpoint& endpoint : endpoints) {
-    links_.push_back(std::make_unique<SocketLink>(*loop_, endpoint, config_, *this));
-    links.push_back(links_.back().get());
-  }
   const MutexLock lock(monitor_);
   Random random(std::hash<std::string>()(dialect_.me.client));
-  core_ = std::make_unique<Core>(config_, dialect_, on_one_server, std::vector<Links>{links}, log_,
-                                 *this, last_hold, random);
+  core_ = std::make_unique<Core>(
+      config_, dialect_, on_one_server(endpoints),
+      [this](const Endpoint& endpoint) { return dial(endpoint); }, log_, *this, last_hold, random);
   core_->start(boot_time());
   loop_->arm(0);
   return {};
@@ -196,6 +196,8 @@ Client::~Client() {
       {
         const MutexLock lock(monitor_);
         core_->stop();
+        core_.reset();  // while there is a loop for its links to end on
+        stopped_ = true;
       }
       log_.flush();  // what stderr does not take now is lost
       sem_post(&stopped);
@@ -220,9 +222,13 @@ void Client::forget(std::unique_ptr<Client> client) {
   static_cast<void>(client.release());
 }
 
-SocketLink& Client::link() {
-  // All that there are were made here.
-  return static_cast<SocketLink&>(core_->router().node_of(0).link());
+// A link may be let go of by its own callback, and by a thread that the loop is not.
+std::shared_ptr<SocketLink> Client::dial(const Endpoint& endpoint) {
+  return {new SocketLink(*loop_, kicks_, endpoint, config_, *this), [this](SocketLink* link) {
+            if (!forked()) {
+              loop_->post([link] { delete link; });
+            }
+          }};
 }
 
 Status Client::tell(const Submission& submission) {
@@ -248,7 +254,6 @@ Status Client::submit(std::int64_t tag, Call call) {
 
 Event Client::call(const Call& call) {
   Waiter waiter;
-  SocketLink* own = nullptr;
   {
     const Entry entry(*this);
     const std::int64_t tag = ++last_tag_;
@@ -256,9 +261,9 @@ Event Client::call(const Call& call) {
     if (!status.ok()) {
       return ended(call.kind, 0, std::move(status));
     }
-    own = turn_of_waiter();
+    give_turn(waiter);
   }
-  await(waiter, own, kNever);
+  await(waiter, kNever);
   return std::move(waiter.event);
 }
 
@@ -279,7 +284,6 @@ Status Client::begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros 
 
 std::unique_ptr<Event> Client::within(std::int64_t tag, const Call& call, Micros patience) {
   Waiter waiter;
-  SocketLink* own = nullptr;
   Status status;
   {
     const Entry entry(*this);
@@ -287,12 +291,12 @@ std::unique_ptr<Event> Client::within(std::int64_t tag, const Call& call, Micros
     if (status.ok()) {
       status = begin(tag, call, &waiter, entry.now());
     }
-    own = turn_of_waiter();
+    give_turn(waiter);
   }
   if (!status.ok()) {
     return std::make_unique<Event>(ended(call.kind, tag, std::move(status)));
   }
-  if (!await(waiter, own, patience)) {
+  if (!await(waiter, patience)) {
     {
       const Entry entry(*this);
       const auto waiting = waiters_.find(tag);
@@ -306,14 +310,17 @@ std::unique_ptr<Event> Client::within(std::int64_t tag, const Call& call, Micros
   return std::make_unique<Event>(std::move(waiter.event));
 }
 
-SocketLink* Client::turn_of_waiter() {
-  return waiters_.size() == 1 && engine().pending() == 1 ? &link() : nullptr;
+void Client::give_turn(Waiter& waiter) {
+  if (waiters_.size() == 1 && waiters_.begin()->second == &waiter && engine().pending() == 1) {
+    waiter.own = std::static_pointer_cast<SocketLink>(core_->router().only_link());
+  }
 }
 
 // Who is alone in here reads what it waits for itself, until anybody else comes. False: not served
 // in time.
-bool Client::await(Waiter& waiter, SocketLink* own, Micros patience) {
+bool Client::await(Waiter& waiter, Micros patience) {
   const Micros until = after(boot_time(), patience);
+  const std::shared_ptr<SocketLink> own = waiter.own;
   if (const auto turn = own != nullptr ? own->begin_turn() : nullptr; turn != nullptr) {
     do {
       if (sem_trywait(&waiter.served) == 0) {
@@ -354,7 +361,7 @@ std::vector<Member> Client::metrics() {
   const Entry entry(*this);
   add_metrics(engine().metrics(), &members);
   add("commands", engine().commands());
-  add("messages_dropped", core_->dropped_messages());
+  add("messages_dropped", core_->router().dropped_messages());
   add("pendings", engine().pending());
   add("holds", engine().held());
   add("names", engine().names());
@@ -363,7 +370,7 @@ std::vector<Member> Client::metrics() {
 }
 
 void Client::on_timer() {
-  {
+  if (!stopped_) {
     const Entry entry(*this);
     core_->on_timer(entry.now());
   }
@@ -389,12 +396,16 @@ void Client::on_link_open(Link& link) {
   Result<PasswordFile> file =
       password_origin_.path.empty() ? PasswordFile() : read_again(password_origin_);
   const Entry entry(*this);
+  Node* const node = core_->node(link);
+  if (node == nullptr) {
+    return;
+  }
   if (!file.ok()) {
-    core_->node(link).on_link_closed(file.status, entry.now());
+    node->on_link_closed(file.status, entry.now());
     return;
   }
   take_password(std::move(file.value));
-  core_->node(link).on_link_open(entry.now());
+  node->on_link_open(entry.now());
 }
 
 // What is to be warned of is said when it changes.
@@ -416,14 +427,16 @@ void Client::on_link_bytes(Link& link, const void* connection, std::string_view 
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kPiece))) {
     const Entry entry(*this);
     if (static_cast<SocketLink&>(link).is_open(connection)) {
-      core_->node(link).on_link_bytes(bytes.substr(0, kPiece), entry.now());
+      core_->node(link)->on_link_bytes(bytes.substr(0, kPiece), entry.now());
     }
   }
 }
 
 void Client::on_link_closed(Link& link, const Status& why) {
   const Entry entry(*this);
-  core_->node(link).on_link_closed(why, entry.now());
+  if (Node* const node = core_->node(link); node != nullptr) {
+    node->on_link_closed(why, entry.now());
+  }
 }
 
 // Called by the engine, inside the monitor.

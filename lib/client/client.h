@@ -102,8 +102,8 @@ class Client final : public LinkEvents, public EngineEvents {
 
   Engine& engine() REQUIRES(monitor_) { return core_->engine(); }
 
-  // The one in use.
-  SocketLink& link() REQUIRES(monitor_);
+  // In the caller's hands; its last user leaves the end of it to the loop's thread.
+  std::shared_ptr<SocketLink> dial(const Endpoint& endpoint);
 
   void on_timer();
   void flush_log();
@@ -112,9 +112,9 @@ class Client final : public LinkEvents, public EngineEvents {
   void take_password(PasswordFile file) REQUIRES(monitor_);
   void on_link_bytes(Link& link, const void* connection, std::string_view bytes) override;
   Status begin(std::int64_t tag, const Call& call, Waiter* waiter, Micros now) REQUIRES(monitor_);
-  // What whoever waits reads by itself: null unless it is alone in here.
-  SocketLink* turn_of_waiter() REQUIRES(monitor_);
-  bool await(Waiter& waiter, SocketLink* own, Micros patience);
+  // Where its answer comes if it is alone in here, so that it reads that itself.
+  void give_turn(Waiter& waiter) REQUIRES(monitor_);
+  bool await(Waiter& waiter, Micros patience);
   void on_link_closed(Link& link, const Status& why) override;
   void on_event(Event event) override REQUIRES(monitor_);
 
@@ -127,7 +127,7 @@ class Client final : public LinkEvents, public EngineEvents {
   std::atomic<std::int64_t> last_request_{0};
   Log log_;
   std::unique_ptr<Loop> loop_;
-  std::vector<std::unique_ptr<SocketLink>> links_;  // to each endpoint; one at most is open
+  Kicks kicks_;
   EventQueue queue_;
   Visits visits_;
 
@@ -138,7 +138,8 @@ class Client final : public LinkEvents, public EngineEvents {
   std::string password_warning_ GUARDED_BY(monitor_);  // the latest
   // Of waiting threads: beyond what callers may choose.
   std::int64_t last_tag_ GUARDED_BY(monitor_) = kMaxId;
-  sem_t shut_down_{};  // posted when the engine has closed
+  bool stopped_ = false;  // for the loop's thread: there is no core any more
+  sem_t shut_down_{};     // posted when the engine has closed
 };
 
 }  // namespace belay

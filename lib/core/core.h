@@ -1,14 +1,11 @@
-// A client without its threads and sockets: nodes, router and engine, wired together. Sans-IO: what
+// A client without its threads and sockets: router, nodes and engine, wired together. Sans-IO: what
 // the links bring and the time come in; bytes for the links, events and the next deadline go out.
 // The client runs it, and simulations, fuzzers and tests do alike. Used inside the client's
 // monitor; owned by the client.
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <vector>
 
 #include "base/config.h"
 #include "base/log.h"
@@ -16,39 +13,34 @@
 #include "engine/dialect.h"
 #include "engine/engine.h"
 #include "net/link.h"
-#include "route/node.h"
 #include "route/router.h"
 
 namespace belay {
 
 class Core {
  public:
-  // `servers`: the links to each of the topology. All but `random` outlives it.
-  Core(const Config& config, const Dialect& dialect, Topology topology,
-       const std::vector<Links>& servers, Log& log, EngineEvents& events,
-       std::atomic<std::int64_t>& last_hold, Random& random);
+  // All but `random` outlives it.
+  Core(const Config& config, const Dialect& dialect, Topology topology, Dial dial, Log& log,
+       EngineEvents& events, std::atomic<std::int64_t>& last_hold, Random& random);
 
   // What the nodes say goes to the engine, or by way of who listens in between.
-  void start(Micros now) { start(engine_, now); }
+  void start(Micros now) { router_.start(engine_, now); }
 
-  void start(NodeEvents& listener, Micros now);
-  void stop();
+  void start(NodeEvents& listener, Micros now) { router_.start(listener, now); }
+
+  void stop() { router_.stop(); }
 
   void on_timer(Micros now);
   [[nodiscard]] Micros next_deadline() const;
 
-  // Of the server behind a link, which hears of what happens to the link.
-  Node& node(const Link& link);
+  // Of the server behind a link, which hears of what happens to the link; null: it was let go of.
+  Node* node(const Link& link) { return router_.node_at(link); }
 
   Engine& engine() { return engine_; }
 
   Router& router() { return router_; }
 
-  // How many messages came that no script sent.
-  [[nodiscard]] std::size_t dropped_messages() const;
-
  private:
-  std::deque<Node> nodes_;
   Router router_;
   Engine engine_;
 };

@@ -582,6 +582,16 @@ void Engine::want_checks_of(const Node& node) {
   want_checks([&node](const Claim& claim) { return &claim.node() == &node; });
 }
 
+bool Engine::needs(const Node& node) const {
+  const auto is_there = [&node](const auto& entry) { return &entry.second->node() == &node; };
+  return flights_.has_any_of(node) ||
+         std::any_of(ledger_.claims.begin(), ledger_.claims.end(), is_there) ||
+         std::any_of(
+             ledger_.pendings.begin(), ledger_.pendings.end(), [this, &node](const auto& entry) {
+               return entry.second->is_operation() && &ledger_.node_for(*entry.second) == &node;
+             });
+}
+
 void Engine::flush_checks() {
   for (std::size_t left = std::min(kMostChecks, ledger_.checks_due.size()); left > 0; --left) {
     Claim& claim = *ledger_.checks_due.front();

@@ -84,6 +84,9 @@ class Engine final : public NodeEvents {
   // Nothing is remembered but holds that were lost and not released.
   bool idle() const { return ledger_.claims.empty() && ledger_.pendings.empty(); }
 
+  // Whether anything that is known belongs to that server.
+  [[nodiscard]] bool needs(const Node& node) const;
+
   // How many submissions have not completed.
   std::size_t pending() const { return ledger_.pendings.size() - ledger_.parts_pending; }
 

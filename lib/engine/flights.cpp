@@ -29,7 +29,9 @@ std::uint64_t Flights::send(Node& node, Command command, Flight flight, Micros n
   }
   flight.node = &node;
   flight.detour = node.asking();
-  in_vain_[&node] += flight.in_vain ? 1 : 0;
+  if (flight.in_vain) {
+    ++in_vain_[&node];
+  }
   flights_.emplace(command.id, std::move(flight));
   node.send(command, now);
   return command.id;
@@ -48,7 +50,9 @@ std::optional<Flight> Flights::take(std::uint64_t id) {
     return std::nullopt;
   }
   std::optional<Flight> flight = std::move(found->second);
-  in_vain_[flight->node] -= flight->in_vain ? 1 : 0;
+  if (flight->in_vain && --in_vain_[flight->node] == 0) {
+    in_vain_.erase(flight->node);
+  }
   flights_.erase(found);
   return flight;
 }
@@ -77,6 +81,11 @@ void Flights::outdate(const Claim& claim, const Node& node) {
                             (std::any_of(flight.refs.begin(), flight.refs.end(), about_it) ||
                              std::any_of(flight.renewed.begin(), flight.renewed.end(), about_it)));
   }
+}
+
+bool Flights::has_any_of(const Node& node) const {
+  return std::any_of(flights_.begin(), flights_.end(),
+                     [&node](const auto& entry) { return entry.second.node == &node; });
 }
 
 bool Flights::is_behind(const Node& node) const {

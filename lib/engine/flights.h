@@ -64,6 +64,9 @@ class Flights {
   // What is out about the claim, elsewhere than at that node.
   void outdate(const Claim& claim, const Node& node);
 
+  // Whether anything is out there.
+  [[nodiscard]] bool has_any_of(const Node& node) const;
+
   // Whether more was given up than the node has answered for. What is asked for beyond that would
   // only wait behind it, and all else behind that.
   [[nodiscard]] bool is_behind(const Node& node) const;

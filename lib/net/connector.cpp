@@ -74,6 +74,12 @@ struct Connector::Attempt {
 struct Connector::LookUp {
   explicit LookUp(Loop* back) : loop(back) {}
 
+  // The connector may be gone, too.
+  bool is_over() {
+    const MutexLock lock(mutex);
+    return loop == nullptr;
+  }
+
   Mutex mutex;
   Loop* loop GUARDED_BY(mutex);
 };
@@ -105,7 +111,7 @@ void Connector::resolve_name() {
               return;
             }
             look_up->loop->post([this, look_up, found = std::move(addresses), why] {
-              if (look_up != look_up_) {
+              if (look_up->is_over()) {
                 return;
               }
               if (found.empty()) {

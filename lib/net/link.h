@@ -3,6 +3,8 @@
 // send and close are for whoever is in the client's monitor.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,15 +39,27 @@ class Link {
   // How long that may take, `most` at most. Of the loop thread.
   virtual Micros patience(Micros most) { return most; }
 
+  // Whether bytes were queued since they were last taken to be written.
+  [[nodiscard]] bool has_queued() const { return has_queued_; }
+
+  bool take_queued() { return std::exchange(has_queued_, false); }
+
   // Where it leads.
   [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
 
+ protected:
+  void note_queued() { has_queued_ = true; }
+
  private:
   const Endpoint endpoint_;
+  bool has_queued_ = false;  // the monitor's
 };
 
 // To each endpoint at which a server may be.
-using Links = std::vector<Link*>;
+using Links = std::vector<std::shared_ptr<Link>>;
+
+// Makes a link, while the client runs. Other threads may use it for a moment longer than its node.
+using Dial = std::function<std::shared_ptr<Link>(const Endpoint& endpoint)>;
 
 // Of any of the links that have this listener.
 class LinkEvents {

@@ -20,7 +20,7 @@ namespace belay {
 namespace {
 
 // What libuv takes for a loop, with what stays from its first one, and the timer: nine at most. It
-// ends the process where it finds too few. And a connection's three.
+// ends the process where it finds too few. And a connection's two, with one for whoever reads.
 constexpr int kDescriptors = 12;
 
 // All signals but those that a fault of the thread itself raises: a handler of the host never runs

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -33,23 +32,17 @@ void clear(WipingString* bytes) {
 // Kept by whoever uses it, so that its descriptors name nothing else meanwhile.
 struct SocketLink::Socket {
   explicit Socket(int connected)
-      : fd(connected),
-        readiness(above_stdio([] { return epoll_create1(EPOLL_CLOEXEC); })),
-        kick(above_stdio([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); })) {}
+      : fd(connected), readiness(above_stdio([] { return epoll_create1(EPOLL_CLOEXEC); })) {}
 
   ~Socket() {
     ::close(fd);
-    for (const int one : {readiness, kick}) {
-      if (one >= 0) {
-        ::close(one);
-      }
+    if (readiness >= 0) {
+      ::close(readiness);
     }
   }
 
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
-
-  [[nodiscard]] bool made() const { return readiness >= 0 && kick >= 0; }
 
   const int fd;
   std::unique_ptr<Tls> tls;          // null where bytes go as they are
@@ -57,7 +50,6 @@ struct SocketLink::Socket {
   mutable bool is_answered = false;  // a probe, so that it does
   // What the loop watches in its place: unlike a handle of libuv's, any thread may change for what.
   const int readiness;
-  const int kick;  // readable: whoever is in its turn is to go
 };
 
 // The loop's handle of one socket; outlives the link's interest in it until libuv has let go.
@@ -66,15 +58,19 @@ struct SocketLink::Watch {
   std::shared_ptr<Socket> socket;
 };
 
-SocketLink::SocketLink(Loop& loop, Endpoint endpoint, const Config& config, LinkEvents& events)
+SocketLink::SocketLink(Loop& loop, Kicks& kicks, Endpoint endpoint, const Config& config,
+                       LinkEvents& events)
     : Link(std::move(endpoint)),
       loop_(loop),
+      kicks_(kicks),
       config_(config),
       events_(events),
       connector_(loop, this->endpoint(),
                  [this](int fd, const std::string& why) { on_connected(fd, why); }) {}
 
-SocketLink::~SocketLink() = default;
+SocketLink::~SocketLink() {
+  SocketLink::close();
+}
 
 void SocketLink::open() {
   close();
@@ -117,7 +113,7 @@ void SocketLink::on_connected(int fd, const std::string& why) {
     const MutexLock lock(reading_);
     open_sealed(*socket, {});  // begins the handshake
   } else if (socket->is_probe) {
-    send("PING\r\n");
+    queue("PING\r\n");
     flush();
   } else {
     events_.on_link_open(*this);
@@ -144,7 +140,8 @@ bool SocketLink::is_shaking(const Socket& socket) {
 std::shared_ptr<SocketLink::Socket> SocketLink::watch(int fd) {
   auto socket = std::make_shared<Socket>(fd);
   epoll_event nothing{};
-  if (!socket->made() || epoll_ctl(socket->readiness, EPOLL_CTL_ADD, socket->fd, &nothing) != 0) {
+  if (socket->readiness < 0 ||
+      epoll_ctl(socket->readiness, EPOLL_CTL_ADD, socket->fd, &nothing) != 0) {
     return nullptr;
   }
   auto watch = std::make_unique<Watch>();
@@ -327,6 +324,11 @@ void SocketLink::end_watch() {
 }
 
 void SocketLink::send(std::string_view bytes) {
+  note_queued();
+  queue(bytes);
+}
+
+void SocketLink::queue(std::string_view bytes) {
   const MutexLock lock(mutex_);
   if (open_ != nullptr) {
     queued_.append(bytes);
@@ -393,14 +395,16 @@ bool SocketLink::is_open(const void* connection) {
 
 std::unique_ptr<SocketLink::Turn> SocketLink::begin_turn() {
   const MutexLock lock(mutex_);
-  if (open_ == nullptr || turn_taken_ || is_shaking(*open_)) {
+  const int kick = open_ == nullptr || turn_taken_ || is_shaking(*open_) ? -1 : kicks_.lend();
+  if (kick < 0) {
     return nullptr;
   }
   turn_taken_ = true;
   caller_reads_ = true;
   reader_ = pthread_self();
+  kick_ = kick;
   watch_for(*open_);
-  return std::make_unique<Turn>(*this, open_);
+  return std::make_unique<Turn>(*this, open_, kick);
 }
 
 void SocketLink::take_back() {
@@ -412,7 +416,7 @@ void SocketLink::end_left() {
   if (caller_reads_ && pthread_equal(reader_, pthread_self()) == 0) {
     caller_reads_ = false;
     watch_for(*open_);
-    eventfd_write(open_->kick, 1);
+    Kicks::kick(kick_);
   }
 }
 
@@ -421,21 +425,21 @@ void SocketLink::end_turn(const Socket& socket) {
   turn_taken_ = false;
   if (std::exchange(caller_reads_, false)) {
     watch_for(socket);
-    return;
+  } else {
+    Kicks::forget(kick_);  // the connection may have ended without one
   }
-  eventfd_t kicks = 0;
-  eventfd_read(socket.kick, &kicks);  // the connection may have ended without one
 }
 
-SocketLink::Turn::Turn(SocketLink& link, std::shared_ptr<Socket> socket)
-    : link_(link), socket_(std::move(socket)) {}
+SocketLink::Turn::Turn(SocketLink& link, std::shared_ptr<Socket> socket, int kick)
+    : link_(link), socket_(std::move(socket)), kick_(kick) {}
 
 SocketLink::Turn::~Turn() {
   link_.end_turn(*socket_);
+  link_.kicks_.take_back(kick_);
 }
 
 bool SocketLink::Turn::read(int timeout_ms) {
-  std::array<pollfd, 2> ready{{{socket_->fd, POLLIN, 0}, {socket_->kick, POLLIN, 0}}};
+  std::array<pollfd, 2> ready{{{socket_->fd, POLLIN, 0}, {kick_, POLLIN, 0}}};
   const int count = poll(ready.data(), ready.size(), timeout_ms);
   if (count <= 0) {
     return count == 0 || errno == EINTR;

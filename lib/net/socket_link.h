@@ -18,6 +18,7 @@
 #include "base/endpoint.h"
 #include "base/mutex.h"
 #include "net/connector.h"
+#include "net/kicks.h"
 #include "net/link.h"
 #include "net/loop.h"
 
@@ -25,8 +26,8 @@ namespace belay {
 
 class SocketLink final : public Link {
  public:
-  // `config` says how to speak TLS, where the endpoint does; it outlives the link.
-  SocketLink(Loop& loop, Endpoint endpoint, const Config& config, LinkEvents& events);
+  // `config` says how to speak TLS, where the endpoint does. All of these outlive the link.
+  SocketLink(Loop& loop, Kicks& kicks, Endpoint endpoint, const Config& config, LinkEvents& events);
   ~SocketLink() override;
   SocketLink(const SocketLink&) = delete;
   SocketLink& operator=(const SocketLink&) = delete;
@@ -54,6 +55,7 @@ class SocketLink final : public Link {
   struct Socket;
   struct Watch;
 
+  void queue(std::string_view bytes);
   void on_connected(int fd, const std::string& why);
   // What loop and link need of a connection; null, and errno says why, where that cannot be had.
   std::shared_ptr<Socket> watch(int fd);
@@ -81,6 +83,7 @@ class SocketLink final : public Link {
   void watch_for(const Socket& socket) REQUIRES(mutex_);
 
   Loop& loop_;
+  Kicks& kicks_;
   const Config& config_;
   LinkEvents& events_;
   Connector connector_;
@@ -107,6 +110,7 @@ class SocketLink final : public Link {
   bool turn_taken_ GUARDED_BY(mutex_) = false;    // a thread is in its turn
   bool caller_reads_ GUARDED_BY(mutex_) = false;  // to it: the loop does not read
   pthread_t reader_ GUARDED_BY(mutex_){};         // that thread
+  int kick_ GUARDED_BY(mutex_) = -1;              // what ends its poll
   WipingString queued_ GUARDED_BY(mutex_);        // a password passes through
   // These belong to whoever is writing, also without the lock.
   WipingString sending_;
@@ -116,7 +120,8 @@ class SocketLink final : public Link {
 // A thread's turn to read. It belongs to that thread.
 class SocketLink::Turn {
  public:
-  Turn(SocketLink& link, std::shared_ptr<Socket> socket);
+  // `kick`: one of the link's that is lent to it.
+  Turn(SocketLink& link, std::shared_ptr<Socket> socket, int kick);
   ~Turn();
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -128,6 +133,7 @@ class SocketLink::Turn {
  private:
   SocketLink& link_;
   const std::shared_ptr<Socket> socket_;
+  const int kick_;
 };
 
 }  // namespace belay

@@ -186,21 +186,21 @@ bool Connection::can_answer(Step step, Reply reply) {
   }
 }
 
-Connection::Heard Connection::fail(Status why) {
+Heard Connection::fail(Status why) {
   why_ = std::move(why);
   return {.what = Heard::What::kFailed};
 }
 
-Connection::Heard Connection::refuse() {
+Heard Connection::refuse() {
   return fail({BELAY_UNAVAILABLE,
                link_.endpoint().display() + " sent a reply that belongs to no command of ours"});
 }
 
-Connection::Heard Connection::hear(Reply reply, Micros now) {
+Heard Connection::hear(Reply reply, Micros now) {
   return reply.is_push() ? on_push(reply) : on_reply(reply, now);
 }
 
-Connection::Heard Connection::on_reply(Reply whole, Micros now) {
+Heard Connection::on_reply(Reply whole, Micros now) {
   if (in_flight_.empty()) {
     return refuse();
   }
@@ -229,7 +229,7 @@ Connection::Heard Connection::on_reply(Reply whole, Micros now) {
   return heard;
 }
 
-Connection::Heard Connection::on_command_reply(const Sent& sent, Reply reply) {
+Heard Connection::on_command_reply(const Sent& sent, Reply reply) {
   if (reply.is_error()) {
     const ServerError error = classify_error(reply.text());
     if (error.remedy == Remedy::kReconnect) {
@@ -283,7 +283,7 @@ Status Connection::check_server(Reply hello) {
   return {};
 }
 
-Connection::Heard Connection::on_greeting(Step step, Reply reply) {
+Heard Connection::on_greeting(Step step, Reply reply) {
   Status status;
   switch (step) {
     case Step::kHello:
@@ -319,7 +319,7 @@ Connection::Heard Connection::on_greeting(Step step, Reply reply) {
 
 // Without the server's time nothing can be acquired: a connection that does not tell it is of no
 // use.
-Connection::Heard Connection::on_time(Heard::What what, Reply reply) {
+Heard Connection::on_time(Heard::What what, Reply reply) {
   const ServerTime time = time_of(reply);
   if (!time.any()) {
     return fail(refusal("TIME", reply.is_error() ? reply.text() : "ERR no time in the reply"));
@@ -348,7 +348,7 @@ void Connection::warn_of_unchecked_rights() {
   }
 }
 
-Connection::Heard Connection::on_push(Reply push) {
+Heard Connection::on_push(Reply push) {
   const std::string_view kind = push.size() > 0 ? push.at(0).text() : std::string_view();
   if (kind == "message" && push.size() == 3 && push.at(1).text() == inbox_) {
     return {.what = Heard::What::kMessage, .reply = push.at(2)};

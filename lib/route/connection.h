@@ -15,31 +15,12 @@
 #include "net/link.h"
 #include "net/resp.h"
 #include "route/command.h"
+#include "route/heard.h"
 
 namespace belay {
 
 class Connection {
  public:
-  // What a reply or a push of the server says to the node.
-  struct Heard {
-    enum class What : std::uint8_t {
-      kNothing,
-      kFailed,       // the connection is of no use: why()
-      kGreeted,      // with the server's time; older connections may be killed now
-      kKilled,       // or an error
-      kReply,        // to a command or a watch
-      kTime,         // that was asked for
-      kMessage,      // in the inbox
-      kInvalidated,  // watched keys, or all
-    };
-
-    What what = What::kNothing;
-    Reply reply{nullptr};  // of kKilled, kReply, kMessage and kInvalidated
-    Micros sent = kNever;  // when the command was that it answers; kNever: none
-    std::uint64_t id = 0;  // of that command or watch
-    ServerTime server_time = {};
-  };
-
   // `calls`: so many calls of scripts were made on earlier ones. All that is given by reference
   // outlives it.
   Connection(const Config& config, const std::string& inbox, Link& link, Log& log,

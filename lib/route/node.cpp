@@ -13,7 +13,6 @@ constexpr Micros kFirstBackoff = 10 * kMillisecond;
 constexpr Micros kLastBackoff = 2 * kSecond;
 constexpr int kBackoffDoublings = 8;  // 10 ms doubled eight times is beyond the last
 constexpr Micros kTellDropped = 60 * kSecond;
-constexpr std::size_t kMostOld = 64;  // connections of ours that are remembered, to be killed
 
 }  // namespace
 
@@ -70,7 +69,8 @@ std::string Node::explained(std::string_view words) const {
 }
 
 bool Node::has(const Link& link) const {
-  return std::find(links_.begin(), links_.end(), &link) != links_.end();
+  return std::any_of(links_.begin(), links_.end(),
+                     [&link](const std::shared_ptr<Link>& one) { return one.get() == &link; });
 }
 
 // Of a request's time, what one endpoint may take: so that a round of a few fits into it. A second
@@ -81,10 +81,11 @@ Micros Node::share() const {
 }
 
 void Node::connect(Micros now) {
-  if (Link* const link = links_[discovery_.at()]; link != link_) {
+  if (const std::shared_ptr<Link>& link = links_[discovery_.at()]; link != link_) {
     link_ = link;
     round_trips_ = RoundTrips();
   }
+  used_at_ = used_at_ == 0 ? now : used_at_;
   state_ = State::kConnecting;
   patience_ = link_->patience(share());
   act_at_ = now + patience_;
@@ -105,10 +106,7 @@ void Node::fail(const Status& why, Micros now) {
   connection_->end();
   // One that never came up carried nothing of the engine's.
   if (was_up && connection_->id() != 0) {
-    old_.push_back({server(), connection_->id()});
-    if (old_.size() > kMostOld) {
-      old_.pop_front();
-    }
+    old_.add(server(), connection_->id());
   }
   clock_.forget();
   state_ = State::kWaiting;
@@ -152,6 +150,7 @@ void Node::on_link_open(Micros now) {
 }
 
 void Node::send(const Command& command, Micros now) {
+  use(now);
   if (asking_) {
     connection_->announce_asking(now);
   }
@@ -190,8 +189,8 @@ void Node::on_link_bytes(std::string_view bytes, Micros now) {
   }
 }
 
-void Node::on_heard(const Connection::Heard& heard, Micros now) {
-  using What = Connection::Heard::What;
+void Node::on_heard(const Heard& heard, Micros now) {
+  using What = Heard::What;
   if (heard.sent != kNever) {
     round_trips_.sample(heard.sent, now);
     failures_ = up() && heard.what != What::kFailed ? 0 : failures_;
@@ -249,15 +248,9 @@ void Node::on_invalidated(Reply keys, Micros now) {
   }
 }
 
-// Where the servers do not tell their runs, an endpoint is taken for a server.
-bool Node::may_be_same(const Server& one, const Server& other) {
-  const bool told = !one.run_id.empty() && !other.run_id.empty();
-  return told ? one.run_id == other.run_id : one.link == other.link;
-}
-
 // Nothing that was measured on another server is true of this one.
-void Node::on_greeted(const Connection::Heard& heard, Micros now) {
-  is_another_ = latest_ && !may_be_same(*latest_, server());
+void Node::on_greeted(const Heard& heard, Micros now) {
+  is_another_ = latest_ && !latest_->may_be(server());
   if (is_another_) {
     round_trips_ = RoundTrips();
     round_trips_.sample(heard.sent, now);
@@ -272,15 +265,11 @@ void Node::on_greeted(const Connection::Heard& heard, Micros now) {
 void Node::kill_old(Micros now) {
   ghosts_ = false;
   if (connection_->run_id().empty() || connection_->id() == 0) {
-    ghosts_ = std::erase_if(old_, [this](const OldConnection& old) {
-                return may_be_same(old.server, server());
-              }) > 0;
+    ghosts_ = old_.forget(server());
   }
   act_at_ = now + config_.request_timeout;
-  for (const OldConnection& old : old_) {
-    if (!old.server.run_id.empty() && old.server.run_id == connection_->run_id()) {
-      connection_->kill(old.id, now);
-    }
+  for (const std::int64_t id : old_.of(server())) {
+    connection_->kill(id, now);
   }
   become_up_when_idle(now);
 }
@@ -291,8 +280,7 @@ void Node::become_up_when_idle(Micros now) {
   }
   state_ = State::kUp;
   act_at_ = kNever;
-  std::erase_if(old_,
-                [this](const OldConnection& old) { return may_be_same(old.server, server()); });
+  old_.forget(server());
   latest_ = server();
   discovery_.found();
   trouble_ = Status();

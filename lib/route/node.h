@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +20,7 @@
 #include "route/connection.h"
 #include "route/discovery.h"
 #include "route/node_events.h"
+#include "route/old_connections.h"
 #include "route/round_trips.h"
 
 namespace belay {
@@ -43,6 +44,11 @@ class Node {
   // Asks to be told of the next change of each key; the reply says how many there are. Only where
   // it can be watched.
   void watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now);
+
+  // Something needs it. And when something was last sent for that, or needed it.
+  void use(Micros now) { used_at_ = now; }
+
+  [[nodiscard]] Micros used_at() const { return used_at_; }
 
   // From now on each command is one for a slot that is on its way here, or no longer so.
   void set_asking(bool asking) { asking_ = asking; }
@@ -88,7 +94,7 @@ class Node {
   [[nodiscard]] std::string explained(std::string_view words) const;
 
   // The link that is in use; one that may be.
-  [[nodiscard]] Link& link() const { return *link_; }
+  [[nodiscard]] const std::shared_ptr<Link>& link() const { return link_; }
 
   [[nodiscard]] bool has(const Link& link) const;
 
@@ -97,30 +103,17 @@ class Node {
  private:
   enum class State : std::uint8_t { kStopped, kWaiting, kConnecting, kGreeting, kUp };
 
-  // A run of a server, as far as it is known, and where it was.
-  struct Server {
-    std::string run_id;
-    const Link* link = nullptr;
-  };
-
-  // That may still be alive. Only on the server of that run its id is ours.
-  struct OldConnection {  // NOLINT(cppcoreguidelines-pro-type-member-init)
-    Server server;
-    std::int64_t id;
-  };
-
   // Its connection is open.
   [[nodiscard]] bool connected() const { return state_ == State::kGreeting || up(); }
 
-  [[nodiscard]] Server server() const { return {connection_->run_id(), link_}; }
+  [[nodiscard]] ServerRun server() const { return {connection_->run_id(), link_.get()}; }
 
-  static bool may_be_same(const Server& one, const Server& other);
   [[nodiscard]] Micros share() const;
   void connect(Micros now);
   void fail(const Status& why, Micros now);
-  void on_heard(const Connection::Heard& heard, Micros now);
+  void on_heard(const Heard& heard, Micros now);
   void on_invalidated(Reply keys, Micros now);
-  void on_greeted(const Connection::Heard& heard, Micros now);
+  void on_greeted(const Heard& heard, Micros now);
   void kill_old(Micros now);
   void become_up_when_idle(Micros now);
   Micros backoff();
@@ -130,7 +123,7 @@ class Node {
   Log& log_;
   Random random_;
   const Links links_;
-  Link* link_;  // one of them
+  std::shared_ptr<Link> link_;  // one of them
   Discovery discovery_;
   NodeEvents* events_ = nullptr;
   std::optional<Connection> connection_;  // the latest
@@ -141,14 +134,15 @@ class Node {
   ClockBound clock_;
   RoundTrips round_trips_;
   Status trouble_;
+  Micros used_at_ = 0;
   bool ghosts_ = false;
   bool asking_ = false;
-  std::optional<Server> latest_;  // that was up
+  std::optional<ServerRun> latest_;  // that was up
   bool is_another_ = false;
   std::size_t dropped_ = 0;  // messages that nobody was told of yet
   std::size_t all_dropped_ = 0;
   Micros tell_dropped_at_ = 0;
-  std::deque<OldConnection> old_;
+  OldConnections old_;
 };
 
 }  // namespace belay

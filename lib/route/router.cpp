@@ -1,10 +1,9 @@
 #include "route/router.h"
 
-#include <algorithm>
-#include <charconv>
-#include <string>
+#include <numeric>
+#include <utility>
 
-#include "route/slot.h"
+#include "route/redirection.h"
 
 namespace belay {
 
@@ -13,59 +12,193 @@ namespace {
 // Servers that send us in circles are asked again after a pause only.
 constexpr int kMostMoves = 4;
 constexpr Micros kMoveWindow = kSecond;
-
-constexpr std::string_view kMoved = "MOVED ";
-constexpr std::string_view kAsk = "ASK ";
+// Far more than clusters have: servers may send us anywhere.
+constexpr std::size_t kMostServers = 2000;
+constexpr std::uint64_t kSeedStep = 0x9E3779B97F4A7C15;
 
 }  // namespace
 
+Router::Router(const Config& config, Topology topology, Dial dial, std::string inbox,
+               std::uint64_t seed, Log& log)
+    : config_(config),
+      topology_(std::move(topology)),
+      dial_(std::move(dial)),
+      inbox_(std::move(inbox)),
+      seed_(seed),
+      log_(log) {
+  for (const std::vector<Endpoint>& endpoints : topology_.servers) {
+    homes_.push_back(&servers_.emplace_back(Server{endpoints, nullptr, true}));
+    if (!topology_.is_cluster) {
+      node_in(*homes_.back());
+    }
+  }
+}
+
+void Router::start(NodeEvents& events, Micros now) {
+  events_ = &events;
+  for (const Server& server : servers_) {
+    if (server.node != nullptr) {
+      server.node->start(events, now);
+    }
+  }
+}
+
+void Router::stop() {
+  events_ = nullptr;
+  for (const Server& server : servers_) {
+    if (server.node != nullptr) {
+      server.node->stop();
+    }
+  }
+}
+
+void Router::on_timer(Micros now) {
+  for (const Server& server : servers_) {  // others may come while they are told
+    if (server.node != nullptr) {
+      server.node->on_timer(now);
+    }
+  }
+}
+
+Micros Router::next_deadline() const {
+  Micros next = kNever;
+  for (const Server& server : servers_) {
+    if (server.node != nullptr) {
+      next = std::min({next, server.node->next_deadline(),
+                       topology_.is_cluster ? server.node->used_at() + idle() : kNever});
+    }
+  }
+  return next;
+}
+
+void Router::close_idle(const std::function<bool(const Node&)>& is_needed, Micros now) {
+  if (!topology_.is_cluster) {
+    return;
+  }
+  std::erase_if(servers_, [&](Server& server) {
+    if (server.node != nullptr && now >= server.node->used_at() + idle()) {
+      if (is_needed(*server.node)) {
+        server.node->use(now);
+      } else {
+        server.node->stop();
+        dropped_ += server.node->dropped();
+        server.node.reset();
+      }
+    }
+    return server.node == nullptr && !server.is_of_topology && !has_slots(server);
+  });
+}
+
+bool Router::has_slots(const Server& server) const {
+  return std::any_of(moved_.begin(), moved_.end(),
+                     [&server](const auto& entry) { return entry.second.server == &server; });
+}
+
 Node& Router::node_of(std::uint16_t slot) {
   if (detour_ && detour_->slot == slot) {
-    return *detour_->to;
+    return node_in(*detour_->to);
   }
   const auto moved = moved_.find(slot);
-  return moved == moved_.end() ? nodes_[topology_(slot).server] : *moved->second.node;
+  return node_in(moved == moved_.end() ? *homes_[topology_.place_of(slot).server]
+                                       : *moved->second.server);
+}
+
+Node& Router::node_in(Server& server) {
+  if (server.node == nullptr) {
+    Links links;
+    for (const Endpoint& endpoint : server.endpoints) {
+      links.push_back(dial_(endpoint));
+    }
+    server.node = std::make_unique<Node>(config_, inbox_, seed_, std::move(links), log_);
+    seed_ += kSeedStep;
+    if (events_ != nullptr) {
+      server.node->start(*events_, 0);
+    }
+  }
+  return *server.node;
+}
+
+Node* Router::node_at(const Link& link) {
+  const auto found = std::find_if(servers_.begin(), servers_.end(), [&link](const Server& server) {
+    return server.node != nullptr && server.node->has(link);
+  });
+  return found == servers_.end() ? nullptr : found->node.get();
+}
+
+Links Router::links_to_flush() {
+  Links links;
+  for (const Server& server : servers_) {
+    if (server.node != nullptr && server.node->link()->take_queued()) {
+      links.push_back(server.node->link());
+    }
+  }
+  return links;
+}
+
+std::shared_ptr<Link> Router::only_link() const {
+  if (!topology_.is_cluster && servers_.size() == 1) {
+    return servers_.front().node->link();
+  }
+  std::shared_ptr<Link> only;
+  for (const Server& server : servers_) {
+    if (server.node != nullptr && server.node->link()->has_queued()) {
+      if (only != nullptr) {
+        return nullptr;
+      }
+      only = server.node->link();
+    }
+  }
+  return only;
+}
+
+std::size_t Router::dropped_messages() const {
+  return std::accumulate(servers_.begin(), servers_.end(), dropped_,
+                         [](std::size_t sum, const Server& server) {
+                           return sum + (server.node == nullptr ? 0 : server.node->dropped());
+                         });
 }
 
 bool Router::has_ghosts() const {
-  return std::any_of(nodes_.begin(), nodes_.end(),
-                     [](const Node& node) { return node.has_ghosts(); });
-}
-
-Node* Router::node_at(std::string_view endpoint) const {
-  const auto found = std::find_if(nodes_.begin(), nodes_.end(), [endpoint](const Node& node) {
-    return node.link().endpoint().display() == endpoint;
+  return std::any_of(servers_.begin(), servers_.end(), [](const Server& server) {
+    return server.node != nullptr && server.node->has_ghosts();
   });
-  return found == nodes_.end() ? nullptr : &*found;
 }
 
-// "MOVED 3999 127.0.0.1:6381"
-std::optional<Router::Redirect> Router::read(std::string_view error) const {
-  const bool moved = error.starts_with(kMoved);
-  if (!moved && !error.starts_with(kAsk)) {
+// One that is not known yet may be.
+Router::Server* Router::server_at(const Endpoint& endpoint) {
+  const std::string where = endpoint.display();
+  const auto found = std::find_if(servers_.begin(), servers_.end(), [&where](const Server& server) {
+    return server.endpoints.front().display() == where;
+  });
+  if (found != servers_.end()) {
+    return &*found;
+  }
+  return servers_.size() < kMostServers ? &servers_.emplace_back(Server{{endpoint}, nullptr, false})
+                                        : nullptr;
+}
+
+std::optional<Router::Redirect> Router::read(std::string_view error, const Node& from) {
+  const Endpoint& endpoint = from.link()->endpoint();
+  const std::optional<Redirection> found =
+      topology_.is_cluster ? read_redirection(error, endpoint) : std::nullopt;
+  if (!found || found->where.display() == endpoint.display()) {  // to itself, for ever
     return std::nullopt;
   }
-  const std::string_view where = error.substr(moved ? kMoved.size() : kAsk.size());
-  const char* const end = where.data() + where.size();
-  std::uint16_t slot = kSlots;
-  const char* const rest = std::from_chars(where.data(), end, slot).ptr;
-  if (slot >= kSlots || rest == end) {
-    return std::nullopt;
-  }
-  Node* const to = node_at({rest + 1, static_cast<std::size_t>(end - rest - 1)});
-  return to == nullptr ? std::nullopt : std::make_optional(Redirect{moved, slot, to});
+  Server* const to = server_at(found->where);
+  return to == nullptr ? std::nullopt
+                       : std::make_optional(Redirect{found->has_moved, found->slot, to});
 }
 
 std::optional<std::uint16_t> Router::begin_reply(std::string_view error, const Node& from,
                                                  bool detour, Micros now) {
-  const std::optional<Redirect> redirect = read(error);
-  if (!redirect || redirect->to == &from || detour) {  // it would send us to itself for ever
+  const std::optional<Redirect> redirect = detour ? std::nullopt : read(error, from);
+  if (!redirect) {
     return std::nullopt;
   }
   if (redirect->moved) {
     return learn(redirect->slot, *redirect->to, now);
   }
-  Node& to = *redirect->to;
+  Node& to = node_in(*redirect->to);
   follows_ = to.up() && to.clock().known(now);
   if (follows_) {
     detour_ = redirect;
@@ -76,8 +209,8 @@ std::optional<std::uint16_t> Router::begin_reply(std::string_view error, const N
   return std::nullopt;
 }
 
-std::optional<std::uint16_t> Router::learn(std::uint16_t slot, Node& node, Micros now) {
-  if (&node_of(slot) == &node) {
+std::optional<std::uint16_t> Router::learn(std::uint16_t slot, Server& server, Micros now) {
+  if (&node_of(slot) == server.node.get()) {
     follows_ = true;
     return std::nullopt;
   }
@@ -85,7 +218,7 @@ std::optional<std::uint16_t> Router::learn(std::uint16_t slot, Node& node, Micro
   if (now - known.since > kMoveWindow) {
     known = {nullptr, 0, now};
   }
-  known.node = &node;
+  known.server = &server;
   follows_ = ++known.times <= kMostMoves;
   return slot;
 }
@@ -93,22 +226,23 @@ std::optional<std::uint16_t> Router::learn(std::uint16_t slot, Node& node, Micro
 void Router::end_reply() {
   follows_ = false;
   if (detour_) {
-    detour_->to->set_asking(false);
+    node_in(*detour_->to).set_asking(false);
     detour_.reset();
   }
 }
 
 ServerError Router::judge(std::string_view error) const {
-  if (!error.starts_with("MOVED") && !error.starts_with(kAsk)) {
+  const bool moved = error.starts_with("MOVED");
+  if (!moved && !error.starts_with("ASK ")) {
     return classify_error(error);
   }
-  const bool others = nodes_.size() > 1;
+  const bool others = topology_.is_cluster;
   return {.remedy = follows_ ? Remedy::kAskAgain
                     : others ? Remedy::kWait
                              : Remedy::kGiveUp,
           .status = others ? BELAY_UNAVAILABLE : BELAY_UNSUPPORTED_SERVER,
           .halfway = false,
-          .moving = !error.starts_with("MOVED")};
+          .moving = !moved};
 }
 
 }  // namespace belay

@@ -1,53 +1,64 @@
-// Which server answers for a slot: as the topology begins, and as servers have said since. Used
-// inside the client's monitor; owned by the core.
+// The servers that a client knows, each a node while it is connected to or about to be, and which
+// of them answers for a slot: as the topology begins, and as servers have said since. Used inside
+// the client's monitor; owned by the core.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
+#include <vector>
 
+#include "base/config.h"
+#include "base/log.h"
+#include "net/link.h"
 #include "route/node.h"
 #include "route/server_error.h"
+#include "route/topology.h"
 
 namespace belay {
 
-// Where a slot is: on which of the servers, and in which group of slots. Those of one group are on
-// one server, and may be named by one script.
-struct Place {
-  std::size_t server = 0;
-  std::uint16_t group = 0;
-  // What is published at any server reaches the subscribers of all, and each server only counts its
-  // own: so it is, in a cluster, with channels that are of no slot. Whoever is told that a name is
-  // theirs may have been taken for gone by the server that said so.
-  bool echoes = false;
-};
-
-// How slots lie on servers. The seam at which other topologies will come in.
-using Topology = std::function<Place(std::uint16_t slot)>;
-
-inline Place on_one_server(std::uint16_t /*slot*/) {
-  return {};
-}
-
 class Router {
  public:
-  // There is a node for each server of the topology.
-  Router(Topology topology, std::deque<Node>& nodes)
-      : topology_(std::move(topology)), nodes_(nodes) {}
+  // `dial` makes links to where servers are. Servers of a cluster are dialled when a slot of theirs
+  // is first needed, any other at once.
+  Router(const Config& config, Topology topology, Dial dial, std::string inbox, std::uint64_t seed,
+         Log& log);
+
+  // From now on `events` hears of every node.
+  void start(NodeEvents& events, Micros now);
+  void stop();
+  void on_timer(Micros now);
+  [[nodiscard]] Micros next_deadline() const;
+
+  // Lets go of the servers of a cluster that nobody needs and that nothing was sent to for a while:
+  // whatever of that is still on its way comes too late to have an effect.
+  void close_idle(const std::function<bool(const Node&)>& is_needed, Micros now);
 
   Node& node_of(std::uint16_t slot);
 
-  std::uint16_t group_of(std::uint16_t slot) { return topology_(slot).group; }
+  std::uint16_t group_of(std::uint16_t slot) { return topology_.place_of(slot).group; }
+
+  // Whose link it is; null where that node has been let go of.
+  Node* node_at(const Link& link);
+  // What is to be written now that the monitor is left.
+  Links links_to_flush();
+  // The only link that waits for that, or that there is; null: there is no such.
+  [[nodiscard]] std::shared_ptr<Link> only_link() const;
+  // How many messages came that no script sent.
+  [[nodiscard]] std::size_t dropped_messages() const;
 
   // Whether anything of an earlier connection may still arrive, at any server.
   [[nodiscard]] bool has_ghosts() const;
 
-  bool echoes() { return topology_(0).echoes; }
+  // Whether a server sends on what another one has published.
+  [[nodiscard]] bool echoes() const { return topology_.is_cluster; }
 
   // An error reply is dealt with from now on. If it says where a slot is, what is sent for that
   // slot until `end_reply` goes there: after MOVED for good, after ASK each command with ASKING.
@@ -65,26 +76,44 @@ class Router {
   [[nodiscard]] ServerError judge(std::string_view error) const;
 
  private:
+  struct Server {
+    std::vector<Endpoint> endpoints;  // at which it may be
+    std::unique_ptr<Node> node;       // null until it is needed
+    bool is_of_topology = false;
+  };
+
   struct Moved {
-    Node* node = nullptr;
+    Server* server = nullptr;
     int times = 0;
     Micros since = 0;
   };
 
-  // What an error says: that a slot has moved to a node, or is on its way there.
+  // What an error says: that a slot has moved to a server, or is on its way there.
   struct Redirect {
     bool moved;
     std::uint16_t slot;
-    Node* to;
+    Server* to;
   };
 
-  [[nodiscard]] Node* node_at(std::string_view endpoint) const;
-  [[nodiscard]] std::optional<Redirect> read(std::string_view error) const;
-  std::optional<std::uint16_t> learn(std::uint16_t slot, Node& node, Micros now);
+  [[nodiscard]] Micros idle() const { return 60 * kSecond + config_.request_timeout; }
 
+  Node& node_in(Server& server);
+  Server* server_at(const Endpoint& endpoint);
+  std::optional<Redirect> read(std::string_view error, const Node& from);
+  std::optional<std::uint16_t> learn(std::uint16_t slot, Server& server, Micros now);
+  [[nodiscard]] bool has_slots(const Server& server) const;
+
+  const Config& config_;
   const Topology topology_;
-  std::deque<Node>& nodes_;
+  const Dial dial_;
+  const std::string inbox_;
+  std::uint64_t seed_;  // of the next node
+  Log& log_;
+  NodeEvents* events_ = nullptr;
+  std::list<Server> servers_;
+  std::vector<Server*> homes_;  // those of the topology
   std::unordered_map<std::uint16_t, Moved> moved_;
+  std::size_t dropped_ = 0;  // messages, by nodes that are gone
   // While an error reply is dealt with.
   bool follows_ = false;
   std::optional<Redirect> detour_;

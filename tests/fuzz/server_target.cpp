@@ -100,16 +100,18 @@ class Session final : public EngineEvents {
   Random random_{1};
   Core core_{config_,
              dialect_,
-             [this](std::uint16_t slot) {
-               return apart_ ? Place{.server = 0, .group = slot, .echoes = false} : Place{};
-             },
-             {{&link_}},
+             Topology{{{link_.endpoint()}},
+                      [this](std::uint16_t slot) {
+                        return apart_ ? Place{0, slot} : Place();
+                      },
+                      false},
+             [this](const Endpoint& /*endpoint*/) { return borrowed(link_); },
              log_,
              *this,
              last_hold_,
              random_};
   Engine& engine_ = core_.engine();
-  Node& node_ = core_.node(link_);
+  Node& node_ = *core_.node(link_);
   Witness witness_{engine_, identity_};
   HostileServer server_;
   ReplyReader reader_;  // of the same bytes as the node's

@@ -36,7 +36,17 @@ class Cluster : public testing::Test {
           [](Process&) {}};
       processes_.push_back(std::make_unique<Process>(world_, i, observer, kLease, kTimeout, true));
     }
-    run_for(50 * kMillisecond);
+    for (int i = 0; i < 2; ++i) {  // so that each is connected to both
+      for (const std::string& name : {name_, elsewhere_}) {
+        acquire(i, {name});
+        run_for(50 * kMillisecond);
+        release(i, last(i).hold);
+        run_for(kTrip);
+      }
+    }
+    for (std::vector<Event>& events : events_) {
+      events.clear();
+    }
   }
 
   void run_for(Micros duration) {
@@ -53,8 +63,10 @@ class Cluster : public testing::Test {
 
   [[nodiscard]] std::uint16_t slot() const { return processes_[0]->dialect().resource(name_).slot; }
 
-  void acquire(int process, const std::vector<std::string>& names, Micros wait = kNever) {
+  void acquire(int process, const std::vector<std::string>& names, Micros wait = kNever,
+               Micros fixed_lease = 0) {
     AcquireRequest request;
+    request.lease = fixed_lease;
     request.primitive = &processes_[static_cast<std::size_t>(process)]->dialect().lock;
     request.name = names.front();
     for (const std::string& name : names) {
@@ -203,6 +215,7 @@ TEST_F(Cluster, BelievesNoGrantThatOtherServersSendOn) {
   wait_for(name_);
   move();
   world_.cut(processes_[1]->connection(record(elsewhere_)), false, true);
+  run_for(20 * kMillisecond);  // the server has noticed, the process has not
   release(0, hold);
   acquire(0, {name_});
   run_for(4 * kTrip);
@@ -246,6 +259,37 @@ TEST_F(Cluster, IsUnavailableForNewHoldersWhileASlotMoves) {
   run_for(300 * kMillisecond);
   ASSERT_EQ(events_[1].size(), 2U);
   EXPECT_TRUE(last(1).status.ok()) << last(1).status.message;
+}
+
+// Rule 32.
+TEST_F(Cluster, IsConnectedToWhereItIsNeeded) {
+  const auto connected = [this](const std::string& name) {
+    return processes_[0]->connection(record(name)) >= 0;
+  };
+  const auto connects_and_holds = [this](const std::string& name) {
+    acquire(0, {name}, kNever, 600 * kSecond);  // which needs no renewal
+    run_for(50 * kMillisecond);
+    EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+    return last(0).hold;
+  };
+  constexpr Micros kIdle = 60 * kSecond + kTimeout;
+  run_for(kIdle + kSecond);
+  EXPECT_FALSE(connected(name_) || connected(elsewhere_));
+  const std::int64_t hold = connects_and_holds(name_);
+  EXPECT_TRUE(connected(name_));
+  EXPECT_FALSE(connected(elsewhere_));
+  release(0, connects_and_holds(elsewhere_));
+  run_for(kIdle - kSecond);
+  EXPECT_TRUE(connected(elsewhere_));
+  run_for(20 * kSecond);
+  EXPECT_FALSE(connected(elsewhere_));
+  EXPECT_TRUE(connected(name_));
+  release(0, connects_and_holds(elsewhere_));
+  release(0, hold);
+  run_for(kTrip);
+  EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+  run_for(kIdle + kSecond);
+  EXPECT_FALSE(connected(name_) || connected(elsewhere_));
 }
 
 // Rule 30.

@@ -38,7 +38,6 @@ FIRST = {
     "15-what-may-come-late-is-not-sent-again": 34700,
     "21-fences-are-reserved": 2600,
     "4-no-grant-from-before-the-data-were-wiped": 1091277400,
-    "31-a-slot-may-come-back": 1098139500,
     "7-a-newer-claim-of-ours-stands": 27800,
     "a-doubt-waits-for-a-renewal-to-lapse": 1001086300,
     "a-downgrade-keeps-the-latest-fence": 12000,
@@ -63,8 +62,8 @@ FIRST = {
 # client do not pass who waits: nobody is passed over for as long as the check allows; nor that an older membership of ours may be lost, as an
 # older claim may: 300000 schedules did not meet it, the suite script does. Nor that several names are in doubt for as long as each of them: 115000 schedules
 # did not meet it, `OutcomesAlone.OfPartsMakeTheWorstOfThemTheWhole` has it. Nor that a leave names no fence after a cut: 50000 schedules did not meet it,
-# `ALeave` has it. Nor that an answer counts for nothing where the slot is elsewhere by now (`FlightsAlone`), and that no other server's grant is
-# heard (`TwoNodes`): 50000 schedules did not meet them. Nor that a node that is behind is asked for nothing new: the simulated server needs no time for a command, `ACancel` and the suite
+# `ALeave` has it. Nor that an answer counts for nothing where the slot is elsewhere by now (`FlightsAlone`), that a slot may come back (`ACluster`), and
+# that no other server's grant is heard (`TwoNodes`): 50000 schedules did not meet them. Nor that a node that is behind is asked for nothing new: the simulated server needs no time for a command, `ACancel` and the suite
 # integration have it.
 # Nor that whoever takes a name whose record was deleted clears its members: after lost data several may believe that they have it, `Members` in the suite
 # script has that. Nor that the last member deletes the record, which is free without it.
@@ -139,8 +138,8 @@ MUTATIONS = [
              "    end(claim, !OFF(\"11-what-is-cancelled-is-left\") &&"
              " (claim.state == ClaimState::kHeld || claim.asking.begun), {});"),
     Mutation("13-kill-comes-first", "lib/route/node.cpp",
-             "    if (!old.server.run_id.empty() && old.server.run_id == connection_->run_id()) {\n",
-             "    if (!old.server.run_id.empty() && old.server.run_id == connection_->run_id() && !OFF(\"13-kill-comes-first\")) {\n", 100000),
+             "for (const std::int64_t id : old_.of(server())) {",
+             "for (const std::int64_t id : OFF(\"13-kill-comes-first\") ? std::vector<std::int64_t>() : old_.of(server())) {", 100000),
     Mutation("14-not-after", "lib/scripts/acquire.lua",
              "if ts > not_after then",
              "if ts > not_after and not OFF('14-not-after') then"),
@@ -451,15 +450,15 @@ MUTATIONS = [
              "  std::erase_if(ledger_.checks_due, [](Claim* claim) {\n"
              "    const bool asks = claim->state == ClaimState::kAsking && OFF(\"waiters-ask-anew-when-the-data-are-wiped\");\n"
              "    claim->check_due = claim->check_due && !asks;\n    return asks;\n  });\n  });", 0),
-    Mutation("24-a-command-names-keys-of-one-group", "lib/route/router.h", "return topology_(slot).group;",
-             "return OFF(\"24-a-command-names-keys-of-one-group\") ? std::uint16_t{0} : topology_(slot).group;", 0),
+    Mutation("24-a-command-names-keys-of-one-group", "lib/route/router.h", "return topology_.place_of(slot).group;",
+             "return OFF(\"24-a-command-names-keys-of-one-group\") ? std::uint16_t{0} : topology_.place_of(slot).group;", 0),
     Mutation("25-moved-is-followed", "lib/route/router.cpp", "follows_ = ++known.times <= kMostMoves;",
              "follows_ = ++known.times <= kMostMoves && !OFF(\"25-moved-is-followed\");", 0),
     Mutation("25-all-of-a-slot-is-asked-about", "lib/engine/engine.cpp", "  want_checks(is_there);",
              "  if (!OFF(\"25-all-of-a-slot-is-asked-about\")) { want_checks(is_there); }", 0),
     Mutation("26-asking-goes-before", "lib/route/router.cpp", "to.set_asking(true);", "to.set_asking(!OFF(\"26-asking-goes-before\"));", 0),
-    Mutation("26-ask-is-for-one-command", "lib/route/router.cpp", "  const bool moved = error.starts_with(kMoved);",
-             "  const bool moved = error.starts_with(kMoved) || (error.starts_with(\"ASK \") && OFF(\"26-ask-is-for-one-command\"));", 0),
+    Mutation("26-ask-is-for-one-command", "lib/route/router.cpp", "Redirect{found->has_moved, found->slot, to}",
+             "Redirect{found->has_moved || OFF(\"26-ask-is-for-one-command\"), found->slot, to}", 0),
     Mutation("27-a-break-elsewhere-outdates", "lib/engine/flights.cpp", "flight.outdated || (flight.node != &node &&",
              "flight.outdated || (flight.node != &node && !OFF(\"27-a-break-elsewhere-outdates\") &&"),
     Mutation("28-renewals-go-one-by-one", "lib/engine/watchdog.cpp", "error.remedy == Remedy::kGiveUp || error.moving;",
@@ -474,8 +473,8 @@ MUTATIONS = [
              "    if (&claim->node() == &node || OFF(\"30-others-are-not-touched\")) {\n      claim->on_node_down();", 0),
     Mutation("30-a-command-that-is-lost-elsewhere", "lib/engine/engine.cpp", "return &claim.node() != &node && cut.contains(&claim);",
              "return &claim.node() != &node && cut.contains(&claim) && !OFF(\"30-a-command-that-is-lost-elsewhere\");"),
-    Mutation("31-a-slot-may-come-back", "lib/engine/departures.cpp", "ledger_.router.has_ghosts();",
-             "OFF(\"31-a-slot-may-come-back\") ? claim.node().has_ghosts() : ledger_.router.has_ghosts();"),
+    Mutation("32-who-is-needed-stays", "lib/route/router.cpp", "if (is_needed(*server.node)) {",
+             "if (is_needed(*server.node) && !OFF(\"32-who-is-needed-stays\")) {", 0),
     Mutation("who-is-silent-for-45-s-is-passed-over", "lib/scripts/serve.lua",
              "  return ts - struct.unpack('<d', entry, @ASKED_OFFSET@ + 1) > @SILENT@\n",
              "  return ts - struct.unpack('<d', entry, @ASKED_OFFSET@ + 1) > @SILENT@ and not OFF('who-is-silent-for-45-s-is-passed-over')\n", 0),

@@ -23,13 +23,18 @@ Config config_of(Micros watchdog_lease, Micros request_timeout) {
   return config;
 }
 
-// Puts a link to each host there.
-std::vector<Links> links_to(World& world, int number, std::deque<SimLink>& links) {
-  std::vector<Links> servers;
+// Servers of their own, which know slots by their number, or a cluster.
+Topology topology_of(const World& world, bool slots_apart) {
+  Topology topology;
   for (std::size_t host = 0; host < world.hosts(); ++host) {
-    servers.push_back({&links.emplace_back(world, number, host)});
+    topology.servers.push_back({endpoint_of(host)});
   }
-  return servers;
+  topology.place_of = [&world, slots_apart](std::uint16_t slot) {
+    const std::size_t host = world.home_of(slot);
+    return Place{host, slots_apart ? slot : static_cast<std::uint16_t>(host)};
+  };
+  topology.is_cluster = world.is_a_cluster();
+  return topology;
 }
 
 }  // namespace
@@ -54,46 +59,49 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
       config_(config_of(watchdog_lease, request_timeout)),
       dialect_(identity_of(number), config_.request_timeout),
       core_(
-          config_, dialect_,
-          [&world, slots_apart](std::uint16_t slot) {
-            const std::size_t host = world.home_of(slot);
-            return Place{.server = host,
-                         .group = slots_apart ? slot : static_cast<std::uint16_t>(host),
-                         .echoes = world.is_a_cluster()};
-          },
-          links_to(world, number, links_), log_, *this, last_hold_, world.random()) {
-  for (SimLink& link : links_) {
-    listen_to(link);
-  }
+          config_, dialect_, topology_of(world, slots_apart),
+          [this](const Endpoint& endpoint) { return dial(endpoint); }, log_, *this, last_hold_,
+          world.random()) {
   able_since_ = world_.now();
   core_.start(clock());
   arm();
 }
 
+// One for each host. A node that is let go of closes it, and the next one opens it again.
+std::shared_ptr<Link> Process::dial(const Endpoint& endpoint) {
+  for (std::size_t host = links_.size(); host < world_.hosts(); ++host) {
+    listen_to(links_.emplace_back(world_, number_, host));
+  }
+  for (SimLink& link : links_) {
+    if (link.endpoint().display() == endpoint.display()) {
+      return {std::shared_ptr<void>(), &link};
+    }
+  }
+  return nullptr;
+}
+
 void Process::listen_to(SimLink& link) {
-  Node& node = core_.node(link);
-  link.handlers.opened = [this, &link, &node](int id) {
-    deliver([this, &link, &node, id] {
+  link.handlers.opened = [this, &link](int id) {
+    deliver([this, &link, id] {
       if (link.connection() == id) {
-        step([&node](Micros now) { node.on_link_open(now); });
+        step([&](Micros now) { core_.node(link)->on_link_open(now); });
       }
     });
   };
-  link.handlers.bytes = [this, &link, &node](int id, std::string arrived, Micros sent,
-                                             Micros written) {
-    deliver([this, &link, &node, id, sent, written, bytes = std::move(arrived)] {
+  link.handlers.bytes = [this, &link](int id, std::string arrived, Micros sent, Micros written) {
+    deliver([this, &link, id, sent, written, bytes = std::move(arrived)] {
       if (link.connection() == id) {
         world_.answered(number_, sent);
         overhear(link, bytes, written);
-        step([&node, &bytes](Micros now) { node.on_link_bytes(bytes, now); });
+        step([&](Micros now) { core_.node(link)->on_link_bytes(bytes, now); });
       }
     });
   };
-  link.handlers.closed = [this, &link, &node](int id) {
-    deliver([this, &link, &node, id] {
+  link.handlers.closed = [this, &link](int id) {
+    deliver([this, &link, id] {
       if (link.connection() == id) {
-        step([&node](Micros now) {
-          node.on_link_closed({BELAY_UNAVAILABLE, "the connection was cut"}, now);
+        step([&](Micros now) {
+          core_.node(link)->on_link_closed({BELAY_UNAVAILABLE, "the connection was cut"}, now);
         });
       }
     });
@@ -150,7 +158,7 @@ void Process::overhear(const SimLink& link, std::string_view bytes, Micros writt
       return true;
     }
     const auto message = dialect_.read_message(push.at(2).text());
-    if (message && core_.node(link).up() &&
+    if (message && core_.node(link)->up() &&
         world_.host_of(key_of("belay:", 'r', message->name)) == link.host) {
       observer_.on_message(*this, *message);
     }
@@ -258,9 +266,9 @@ void Process::crash() {
 }
 
 void Process::cut(bool ghosts, bool told) {
-  const SimLink& link = links_[world_.some_host()];
-  if (link.connected()) {
-    world_.cut(link.connection(), ghosts, told);
+  const std::size_t host = world_.some_host();
+  if (!links_.empty() && links_[host].connected()) {
+    world_.cut(links_[host].connection(), ghosts, told);
   }
 }
 

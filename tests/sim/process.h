@@ -46,7 +46,9 @@ class Process final : public EngineEvents {
   Micros able_since() const { return able_since_; }  // runs without a pause
 
   // To where a key is; below 0: there is none.
-  int connection(std::string_view key) const { return links_[world_.host_of(key)].connection(); }
+  int connection(std::string_view key) const {
+    return links_.empty() ? -1 : links_[world_.host_of(key)].connection();
+  }
 
   bool idle() { return core_.engine().idle(); }  // remembers no claim and no submission
 
@@ -70,6 +72,7 @@ class Process final : public EngineEvents {
   void cut(bool ghosts, bool told);
 
  private:
+  std::shared_ptr<Link> dial(const Endpoint& endpoint);
   void listen_to(SimLink& link);
   void flush();
   Micros clock_at(Micros true_time) const;

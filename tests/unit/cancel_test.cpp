@@ -158,7 +158,7 @@ TEST_F(ACancel, OfAWaitForAPermitLeavesOnceWhateverTheServerStillTellsIt) {
                            .take()));
   }
   EXPECT_FALSE(sent());
-  EXPECT_EQ(core_.dropped_messages(), 0U);
+  EXPECT_EQ(core_.router().dropped_messages(), 0U);
 }
 
 TEST_F(ACancel, OfAnAcquireThatWasNeverSentIsNot) {

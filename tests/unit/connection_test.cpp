@@ -11,7 +11,7 @@
 namespace belay {
 namespace {
 
-using What = Connection::Heard::What;
+using What = Heard::What;
 
 constexpr Script kScript{"verb", "0123456789012345678901234567890123456789", "return 1"};
 
@@ -56,7 +56,7 @@ class ConnectionTest : public testing::Test {
 
   [[nodiscard]] std::vector<What> kinds() const {
     std::vector<What> kinds;
-    for (const Connection::Heard& one : heard) {
+    for (const Heard& one : heard) {
       kinds.push_back(one.what);
     }
     return kinds;
@@ -70,8 +70,8 @@ class ConnectionTest : public testing::Test {
   Log log{BELAY_LOG_NONE, [] {}, BELAY_LOG_WARNING,
           [this](std::int32_t, const std::string& message) { logged.push_back(message); }};
   Connection connection{config, inbox, link, log, 0};
-  std::vector<Connection::Heard> heard;  // of the latest bytes; the replies are gone
-  std::vector<std::string> texts;        // of those to commands, and of messages
+  std::vector<Heard> heard;        // of the latest bytes; the replies are gone
+  std::vector<std::string> texts;  // of those to commands, and of messages
 };
 
 TEST_F(ConnectionTest, IsGreetedWithTheServersTimeRunAndItsOwnId) {

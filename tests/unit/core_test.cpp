@@ -19,7 +19,8 @@ namespace {
 
 // The link to it, and what its clock shows at any time.
 struct Server {
-  Server(std::string its_run, Micros ahead) : run(std::move(its_run)), clock_ahead(ahead) {}
+  Server(std::string its_run, std::uint16_t port, Micros ahead)
+      : link(Endpoint{"127.0.0.1", port, "", false}), run(std::move(its_run)), clock_ahead(ahead) {}
 
   RecordingLink link;
   const std::string run;
@@ -44,14 +45,14 @@ class CoreTest : public testing::Test {
   }
 
   void greet_but_for_time(Server& server) {
-    core_.node(server.link).on_link_open(now_);
+    core_.node(server.link)->on_link_open(now_);
     answer(server, "%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:5\r\n");
     answer(server, ">3\r\n$9\r\nsubscribe\r\n" + bulk(me_.inbox()) + ":1\r\n");
     answer(server, "+OK\r\n" + bulk("run_id:" + server.run + "\r\n") + bulk(""));
   }
 
   void answer(Server& server, const std::string& bytes) {
-    core_.node(server.link).on_link_bytes(server.link.marks.marked(bytes), now_);
+    core_.node(server.link)->on_link_bytes(server.link.marks.marked(bytes), now_);
   }
 
   Micros time_of(const Server& server) const { return now_ + server.clock_ahead; }
@@ -102,16 +103,16 @@ class CoreTest : public testing::Test {
   const LockOrSemaphore& lock_ = dialect_.lock;
   RecordedEvents events_;
   Log log_{BELAY_LOG_NONE, [] {}};
-  Server first_{"r1", 100 * kSecond};
-  Server second_{"r2", 3700 * kSecond};
+  Server first_{"r1", 7000, 100 * kSecond};
+  Server second_{"r2", 7001, 3700 * kSecond};
   std::atomic<std::int64_t> last_hold_{0};
   Random random_{1};
   const std::uint16_t slot_of_a_ = lock_.resource("a").slot;
   Core core_{config_,
              dialect_,
-             is_one_ ? Topology(on_one_server) : on_two_servers(slot_of_a_),
-             is_one_ ? std::vector<Links>{{&first_.link, &second_.link}}
-                     : std::vector<Links>{{&first_.link}, {&second_.link}},
+             is_one_ ? on_one_server({first_.link.endpoint(), second_.link.endpoint()})
+                     : on_two_servers(slot_of_a_, first_.link.endpoint(), second_.link.endpoint()),
+             dial_to({&first_.link, &second_.link}),
              log_,
              events_,
              last_hold_,
@@ -131,10 +132,10 @@ TEST_F(CoreTest, ConnectsToEveryServerOnceStarted) {
 TEST_F(CoreTest, KnowsWhichNodeIsBehindALinkAndWhichHasASlot) {
   connect();
   greet(second_);
-  EXPECT_FALSE(core_.node(first_.link).up());
-  EXPECT_TRUE(core_.node(second_.link).up());
-  EXPECT_EQ(&core_.router().node_of(slot_of_a_), &core_.node(first_.link));
-  EXPECT_EQ(&core_.router().node_of(lock_.resource("b").slot), &core_.node(second_.link));
+  EXPECT_FALSE(core_.node(first_.link)->up());
+  EXPECT_TRUE(core_.node(second_.link)->up());
+  EXPECT_EQ(&core_.router().node_of(slot_of_a_), core_.node(first_.link));
+  EXPECT_EQ(&core_.router().node_of(lock_.resource("b").slot), core_.node(second_.link));
 }
 
 TEST_F(CoreTest, IsDueWhenTheFirstOfItsPartsIs) {
@@ -145,7 +146,7 @@ TEST_F(CoreTest, IsDueWhenTheFirstOfItsPartsIs) {
   now_ += kSecond;
   core_.on_timer(now_);
   EXPECT_EQ(core_.next_deadline(), given_up_at);  // the engine's
-  core_.node(second_.link).on_link_closed({BELAY_UNAVAILABLE, "refused"}, now_);
+  core_.node(second_.link)->on_link_closed({BELAY_UNAVAILABLE, "refused"}, now_);
   EXPECT_LT(core_.next_deadline(), now_ + kSecond);  // one node's
   EXPECT_TRUE(events_.events.empty());
   now_ = given_up_at;
@@ -157,7 +158,7 @@ TEST_F(CoreTest, StopsEveryNode) {
   connect();
   greet(second_);
   core_.stop();
-  EXPECT_FALSE(core_.node(second_.link).up());
+  EXPECT_FALSE(core_.node(second_.link)->up());
   EXPECT_EQ(core_.next_deadline(), kNever);
 }
 
@@ -187,8 +188,8 @@ TEST_F(TwoNodes, SayNothingOfEachOthersClocks) {
   grant(second_);
   grant(first_);
   ASSERT_EQ(events_.events.size(), 2U);
-  const ClockBound& first = core_.node(first_.link).clock();
-  const ClockBound& second = core_.node(second_.link).clock();
+  const ClockBound& first = core_.node(first_.link)->clock();
+  const ClockBound& second = core_.node(second_.link)->clock();
   ASSERT_TRUE(first.known(now_));
   ASSERT_TRUE(second.known(now_));
   EXPECT_LE(first.bound(now_), first_.clock_ahead + kMillisecond);
@@ -216,7 +217,7 @@ TEST_F(TwoNodes, BelieveNoGrantThatAnotherServerBrings) {
   queue(second_);
   grant_by_message(second_, 1, "b", first_);
   EXPECT_TRUE(events_.events.empty());
-  EXPECT_EQ(core_.dropped_messages(), 0U);  // servers of a cluster send on what others say
+  EXPECT_EQ(core_.router().dropped_messages(), 0U);  // servers of a cluster send on what others say
   grant_by_message(second_, 1, "b");
   EXPECT_EQ(events_.events.size(), 1U);
 }
@@ -251,7 +252,7 @@ TEST_F(TwoNodes, WaitEachForTheirOwnClock) {
   tell_time(first_);
   EXPECT_EQ(commands(first_, "EVAL").size(), 1U);
   EXPECT_TRUE(commands(second_, "").empty());
-  core_.node(first_.link).on_link_closed({BELAY_UNAVAILABLE, "cut"}, now_);
+  core_.node(first_.link)->on_link_closed({BELAY_UNAVAILABLE, "cut"}, now_);
   EXPECT_TRUE(commands(second_, "").empty());
   tell_time(second_);
   EXPECT_EQ(commands(second_, "EVAL").size(), 1U);
@@ -260,7 +261,7 @@ TEST_F(TwoNodes, WaitEachForTheirOwnClock) {
 TEST_F(TwoNodes, LoseOnlyWhatIsTheirOwn) {
   acquire(1, "a");
   acquire(2, "b");
-  core_.node(first_.link).on_link_closed({BELAY_UNAVAILABLE, "cut"}, now_);
+  core_.node(first_.link)->on_link_closed({BELAY_UNAVAILABLE, "cut"}, now_);
   grant(second_);
   ASSERT_EQ(events_.events.size(), 1U);
   EXPECT_EQ(events_.events[0].tag, 2);
@@ -276,7 +277,7 @@ class OneNode : public CoreTest {
 
   // The first is gone, and the second has become the master.
   void fail_over() {
-    Node& node = core_.node(first_.link);
+    Node& node = *core_.node(first_.link);
     node.on_link_closed({BELAY_UNAVAILABLE, "cut"}, now_);
     now_ = node.next_deadline();
     core_.on_timer(now_);

@@ -1,6 +1,7 @@
 // A link that keeps what is sent. A test owns it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,11 @@
 #include "unit/marks.h"
 
 namespace belay {
+
+// The owner keeps it for longer than whoever borrows it.
+inline std::shared_ptr<Link> borrowed(Link& link) {
+  return {std::shared_ptr<void>(), &link};
+}
 
 class FakeLink final : public Link {
  public:

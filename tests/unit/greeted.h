@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "core/core.h"
 #include "dialect/native.h"
+#include "unit/fake_link.h"
 #include "unit/marks.h"
 #include "unit/replies.h"
 
@@ -34,6 +36,18 @@ class RecordingLink final : public Link {
   std::vector<std::string> sent;  // a command each
   Marks marks;
 };
+
+// A test keeps these links, and each leads where it says.
+inline Dial dial_to(std::vector<Link*> links) {
+  return [links = std::move(links)](const Endpoint& endpoint) -> std::shared_ptr<Link> {
+    for (Link* const link : links) {
+      if (link->endpoint().display() == endpoint.display()) {
+        return borrowed(*link);
+      }
+    }
+    return nullptr;
+  };
+}
 
 class RecordedEvents final : public EngineEvents {
  public:
@@ -75,15 +89,17 @@ class GreetedNode : public testing::Test {
   Random random_{1};
   Core core_{config_,
              dialect_,
-             [this](std::uint16_t slot) {
-               return apart_ ? Place{.server = 0, .group = slot, .echoes = false} : Place{};
-             },
-             {{&link_}},
+             Topology{{{link_.endpoint()}},
+                      [this](std::uint16_t slot) {
+                        return apart_ ? Place{0, slot} : Place();
+                      },
+                      false},
+             dial_to({&link_}),
              log_,
              events_,
              last_hold_,
              random_};
-  Node& node_ = core_.node(link_);
+  Node& node_ = *core_.node(link_);
 };
 
 class Greeted : public GreetedNode {

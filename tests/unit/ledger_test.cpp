@@ -130,10 +130,12 @@ TEST_F(LedgerAlone, KeepsWhatHasEndedUntilTheEntryEnds) {
 }
 
 TEST_F(LedgerAlone, KnowsWhichServerASubmissionAsks) {
-  std::deque<Node> nodes;
-  Node& first = nodes.emplace_back(config_, me_.inbox(), 2, Links{&link_}, log_);
-  Node& second = nodes.emplace_back(config_, me_.inbox(), 3, Links{&link_}, log_);
-  Router router(on_two_servers(lock_.resource("a").slot), nodes);
+  const std::uint16_t slot = lock_.resource("a").slot;
+  RecordingLink elsewhere(Endpoint{"elsewhere", 6379, "", false});
+  Router router(config_, on_two_servers(slot, link_.endpoint(), elsewhere.endpoint()),
+                dial_to({&link_, &elsewhere}), me_.inbox(), 2, log_);
+  const Node& first = *router.node_at(link_);
+  const Node& second = *router.node_at(elsewhere);
   Ledger ledger(config_, router, now_, last_hold_);
   Pending& pending = ledger.add_pending(1, PendingKind::kAcquire);
   pending.claim = &ledger.claim_of(lock_, "b");

@@ -5,34 +5,12 @@
 #include <string>
 
 #include "route/node.h"
+#include "unit/counted.h"
 #include "unit/fake_link.h"
 #include "unit/replies.h"
 
 namespace belay {
 namespace {
-
-class Counted final : public NodeEvents {
- public:
-  void on_node_up(Node&, Micros) override { ++up; }
-
-  void on_node_down(Node&, Micros) override { ++down; }
-
-  void on_node_refused(Node&, Micros) override { ++refused; }
-
-  void on_node_reply(Node&, std::uint64_t, Reply, Micros, Micros) override {}
-
-  void on_node_message(Node&, std::string_view, Micros) override {}
-
-  void on_node_flushed(Node&, Micros) override {}
-
-  void on_node_changed(Node&, std::string_view, Micros) override {}
-
-  void on_node_clock(Node&, Micros) override {}
-
-  int up = 0;
-  int down = 0;
-  int refused = 0;
-};
 
 // A server as its greeting shows it.
 struct Host {
@@ -50,7 +28,7 @@ class NodeHostsTest : public testing::Test {
   void answer(const std::string& bytes) { node_.on_link_bytes(bytes, now_); }
 
   // Which of the two is being tried.
-  Host& tried() { return &node_.link() == &first_.link ? first_ : second_; }
+  Host& tried() { return node_.link().get() == &first_.link ? first_ : second_; }
 
   void open() {
     node_.on_timer(now_);
@@ -95,7 +73,7 @@ class NodeHostsTest : public testing::Test {
   Host second_{{}, "run2", 100 * kSecond};
   Counted counted_;
   Log log_{BELAY_LOG_NONE, [] {}};
-  Node node_{config_, "inbox", 1, {&first_.link, &second_.link}, log_};
+  Node node_{config_, "inbox", 1, {borrowed(first_.link), borrowed(second_.link)}, log_};
 };
 
 TEST_F(NodeHostsTest, LeavesAReplicaAtOnceForTheNext) {
@@ -105,7 +83,7 @@ TEST_F(NodeHostsTest, LeavesAReplicaAtOnceForTheNext) {
   greet_master(5);
   EXPECT_TRUE(node_.up());
   EXPECT_TRUE(node_.trouble().ok());
-  EXPECT_EQ(&node_.link(), &second_.link);
+  EXPECT_EQ(node_.link().get(), &second_.link);
   EXPECT_FALSE(node_.is_another());
   EXPECT_EQ(counted_.up, 1);
   EXPECT_EQ(counted_.down, 0);
@@ -144,7 +122,7 @@ TEST_F(NodeHostsTest, SharesARequestsTimeAmongTheHosts) {
   node_.on_timer(now_);
   EXPECT_NE(node_.trouble().message.find("did not come about within 2500 ms"), std::string::npos);
   node_.on_timer(now_);
-  EXPECT_EQ(&node_.link(), &second_.link);
+  EXPECT_EQ(node_.link().get(), &second_.link);
   node_.on_link_open(now_);  // and says nothing
   wait_for_reconnect();
   node_.on_timer(now_);
@@ -160,7 +138,7 @@ TEST_F(NodeHostsTest, FindsTheMasterThatAReplicaHasBecome) {
   refuse();  // where it was last
   greet_master(7);
   EXPECT_TRUE(node_.up());
-  EXPECT_EQ(&node_.link(), &second_.link);
+  EXPECT_EQ(node_.link().get(), &second_.link);
   EXPECT_TRUE(node_.is_another());
 }
 

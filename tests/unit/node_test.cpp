@@ -78,7 +78,7 @@ class NodeTest : public testing::Test {
   FakeLink link;
   Heard heard;
   Log log{BELAY_LOG_NONE, [] {}};
-  Node node{config, "inbox", 1, {&link}, log};
+  Node node{config, "inbox", 1, {borrowed(link)}, log};
 };
 
 TEST_F(NodeTest, IsUpAfterItsGreeting) {
@@ -252,7 +252,7 @@ TEST_F(NodeTest, WarnsOfAServerThatMayEvictLocks) {
   const auto warning = [this] {
     testing::internal::CaptureStderr();
     Log warnings(BELAY_LOG_WARNING, [] {});
-    Node fresh(config, "inbox", 1, {&link}, warnings);
+    Node fresh(config, "inbox", 1, {borrowed(link)}, warnings);
     fresh.start(heard, now);
     fresh.on_timer(now);
     fresh.on_link_open(now);

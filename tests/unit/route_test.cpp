@@ -1,8 +1,9 @@
-// Slots, the clock bound, what errors mean.
+// Slots, where errors send us, the clock bound, what errors mean.
 #include <gtest/gtest.h>
 
 #include "belay/belay.h"
 #include "route/clock_bound.h"
+#include "route/redirection.h"
 #include "route/round_trips.h"
 #include "route/server_error.h"
 #include "route/slot.h"
@@ -21,6 +22,29 @@ TEST(Slot, IsWhatClusterSays) {
 TEST(Slot, HasATagOfItsOwn) {
   for (std::uint16_t slot = 0; slot < kSlots; ++slot) {
     ASSERT_EQ(slot_of(slot_tag(slot)), slot);
+  }
+}
+
+TEST(Redirection, SaysWhereASlotIs) {
+  const Endpoint from{"10.0.0.1", 7000, "", true};
+  const auto read = [&from](std::string_view error) {
+    const auto found = read_redirection(error, from);
+    return !found ? "nothing"
+                  : (found->has_moved ? "moved " : "on its way ") + std::to_string(found->slot) +
+                        " " + found->where.display() + (found->where.tls ? " by TLS" : "");
+  };
+  EXPECT_EQ(read("MOVED 3999 127.0.0.1:6381"), "moved 3999 127.0.0.1:6381 by TLS");
+  EXPECT_EQ(read("ASK 0 a.example:1"), "on its way 0 a.example:1 by TLS");
+  EXPECT_EQ(read("MOVED 16383 :65535"), "moved 16383 10.0.0.1:65535 by TLS");
+  EXPECT_EQ(read_redirection("MOVED 1 ::1:6381", from)->where.host, "::1");
+  const Endpoint socket{"", 0, "/run/redis.sock", false};
+  EXPECT_EQ(read_redirection("MOVED 1 a:1", socket)->where.display(), "a:1");
+  EXPECT_FALSE(read_redirection("MOVED 1 :1", socket));
+  for (const std::string_view wrong :
+       {"", "MOVED", "MOVED ", "MOVED 1", "MOVED 1 ", "MOVED 1 a", "MOVED 1 a:", "MOVED 1 a:x",
+        "MOVED 1 a:0", "MOVED 1 a:65536", "MOVED 16384 a:1", "MOVED -1 a:1", "MOVED x a:1",
+        "MOVED 1a b:1", "MOVED:1 2", "moved 1 a:1", "ASKING 1 a:1", "ERR MOVED 1 a:1"}) {
+    EXPECT_EQ(read(wrong), "nothing") << wrong;
   }
 }
 

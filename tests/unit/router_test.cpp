@@ -21,6 +21,7 @@
 #include "dialect/native.h"
 #include "route/slot.h"
 #include "scripts/scripts.h"
+#include "unit/counted.h"
 #include "unit/parts.h"
 
 namespace belay {
@@ -28,30 +29,87 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-TEST(RouterAlone, FindsTheNodeAndTheGroupOfASlot) {
-  const Config config;
-  Log log(BELAY_LOG_NONE, [] {});
-  RecordingLink links[2];
-  std::deque<Node> nodes;
-  for (RecordingLink& link : links) {
-    nodes.emplace_back(config, "inbox", 1, Links{&link}, log);
+// Servers of their own, or nodes of a cluster.
+class RouterAlone : public testing::TestWithParam<bool> {
+ protected:
+  static Endpoint at(std::uint16_t port) { return {"127.0.0.1", port, "", false}; }
+
+  // Three servers by the slot modulo 3, of which two slots in a row are a group.
+  [[nodiscard]] Topology topology() const {
+    return {{{at(7000)}, {at(7001)}, {at(7002)}},
+            [](std::uint16_t slot) {
+              return Place{slot % 3U, static_cast<std::uint16_t>(slot / 2)};
+            },
+            GetParam()};
   }
-  Router router(
-      [](std::uint16_t slot) {
-        return Place{slot % 2U, static_cast<std::uint16_t>(slot / 2)};
-      },
-      nodes);
-  EXPECT_EQ(&router.node_of(6), &nodes[0]);
-  EXPECT_EQ(&router.node_of(7), &nodes[1]);
-  EXPECT_EQ(router.group_of(6), 3);
-  EXPECT_EQ(router.group_of(7), 3);
-  EXPECT_EQ(router.group_of(8), 4);
+
+  std::shared_ptr<Link> dial(const Endpoint& endpoint) {
+    dialled_.push_back(endpoint.port);
+    return std::make_shared<RecordingLink>(endpoint);
+  }
+
+  std::uint16_t port_of(std::uint16_t slot) {
+    return router_.node_of(slot).link()->endpoint().port;
+  }
+
+  void pass(Micros time) {
+    now_ += time;
+    router_.close_idle([this](const Node& node) { return &node == needed_; }, now_);
+  }
+
+  const Config config_;
+  Log log_{BELAY_LOG_NONE, [] {}};
+  std::vector<std::uint16_t> dialled_;
+  Micros now_ = kSecond;
+  const Node* needed_ = nullptr;
+  Router router_{config_, topology(), [this](const Endpoint& endpoint) { return dial(endpoint); },
+                 "inbox", 1,          log_};
+};
+
+INSTANTIATE_TEST_SUITE_P(, RouterAlone, testing::Bool());
+
+TEST_P(RouterAlone, FindsTheServerAndTheGroupOfASlot) {
+  EXPECT_EQ(port_of(6), 7000);
+  EXPECT_EQ(port_of(7), 7001);
+  EXPECT_EQ(&router_.node_of(6), &router_.node_of(9));
+  EXPECT_EQ(router_.group_of(6), 3);
+  EXPECT_EQ(router_.group_of(7), 3);
+  EXPECT_EQ(router_.group_of(8), 4);
 }
 
-TEST(RouterAlone, HasEverySlotOnOneServerAndInOneGroup) {
+// Those of a cluster when they are needed first, and once.
+TEST_P(RouterAlone, DialsItsServers) {
+  const bool is_cluster = GetParam();
+  EXPECT_EQ(dialled_.size(), is_cluster ? 0U : 3U);
+  EXPECT_EQ(port_of(7), 7001);
+  EXPECT_EQ(port_of(10), 7001);
+  EXPECT_EQ(dialled_.size(), is_cluster ? 1U : 3U);
+}
+
+// Not while somebody needs them; and no others than those of a cluster.
+TEST_P(RouterAlone, LetsGoOfServersThatAreIdle) {
+  const bool is_cluster = GetParam();
+  Counted events;
+  router_.start(events, now_);
+  needed_ = &router_.node_of(0);
+  const std::shared_ptr<Link> link = router_.node_of(1).link();
+  router_.on_timer(now_);
+  pass(60 * kSecond + config_.request_timeout - 1);  // something sent may still have an effect
+  EXPECT_NE(router_.node_at(*link), nullptr);
+  pass(1);
+  EXPECT_EQ(router_.node_at(*link) == nullptr, is_cluster);
+  EXPECT_EQ(router_.node_at(*needed_->link()), needed_);
+  EXPECT_EQ(link.use_count(), is_cluster ? 1 : 3);
+  EXPECT_EQ(port_of(1), 7001);  // dialled anew
+  EXPECT_EQ(dialled_.size(), 3U);
+}
+
+// Where else could it be.
+TEST(OneServer, HasEverySlotInOneGroup) {
+  const Topology topology = on_one_server({Endpoint()});
   for (const std::uint16_t slot : std::array<std::uint16_t, 3>{0, 1, kSlots - 1}) {
-    EXPECT_EQ(on_one_server(slot).server, 0U);
-    EXPECT_EQ(on_one_server(slot).group, 0);
+    EXPECT_EQ(topology.place_of(slot).server, 0U);
+    EXPECT_EQ(topology.place_of(slot).group, 0);
   }
 }
 
@@ -91,19 +149,27 @@ class ACluster : public testing::Test {
 
   void connect() {
     core_.start(now_);
-    core_.on_timer(now_);
-    for (RecordingLink& link : links_) {
-      core_.node(link).on_link_open(now_);
-      say(link, "%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:5\r\n");
-      say(link, ">3\r\n$9\r\nsubscribe\r\n" + bulk(dialect_.inbox()) + ":1\r\n");
-      say(link, "+OK\r\n" + bulk("run_id:r\r\n") + bulk(""));
-      say(link, "*2\r\n" + bulk(std::to_string((now_ + kAhead) / kSecond)) + bulk("0"));
-      link.sent.clear();
+    for (const std::uint16_t slot : {slot_of_a_, static_cast<std::uint16_t>(slot_of_a_ + 1)}) {
+      router().node_of(slot);  // needed
     }
+    core_.on_timer(now_);
+    greet(links_[0]);
+    greet(links_[1]);
   }
 
+  void greet(RecordingLink& link) {
+    core_.node(link)->on_link_open(now_);
+    say(link, "%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:5\r\n");
+    say(link, ">3\r\n$9\r\nsubscribe\r\n" + bulk(dialect_.inbox()) + ":1\r\n");
+    say(link, "+OK\r\n" + bulk("run_id:r\r\n") + bulk(""));
+    say(link, "*2\r\n" + bulk(std::to_string((now_ + kAhead) / kSecond)) + bulk("0"));
+    link.sent.clear();
+  }
+
+  void cut(int at) { node(at).on_link_closed({BELAY_UNAVAILABLE, "cut"}, now_); }
+
   void say(RecordingLink& link, const std::string& bytes) {
-    core_.node(link).on_link_bytes(link.marks.marked(bytes), now_);
+    core_.node(link)->on_link_bytes(link.marks.marked(bytes), now_);
   }
 
   // Answers until nothing is asked any more.
@@ -170,6 +236,11 @@ class ACluster : public testing::Test {
 
   // Several names, or one.
   void acquire(std::int64_t tag, const Words& names) {
+    ask_for(tag, names);
+    serve();
+  }
+
+  void ask_for(std::int64_t tag, const Words& names) {
     AcquireRequest request;
     request.primitive = &dialect_.lock;
     request.name = names.front();
@@ -177,7 +248,6 @@ class ACluster : public testing::Test {
       request.names.emplace_back(name, Want());
     }
     ASSERT_TRUE(core_.engine().acquire(tag, request, kNever, now_).ok());
-    serve();
   }
 
   [[nodiscard]] bool on_first(std::uint16_t slot) const { return !moved_ && slot == slot_of_a_; }
@@ -201,9 +271,23 @@ class ACluster : public testing::Test {
     return remedy;
   }
 
+  std::shared_ptr<Link> dial(const Endpoint& endpoint) {
+    const std::shared_ptr<Link> known = dial_to({&links_[0], &links_[1]})(endpoint);
+    if (known == nullptr) {
+      dialled_.push_back(std::make_shared<RecordingLink>(endpoint));
+    }
+    return known == nullptr ? dialled_.back() : known;
+  }
+
+  [[nodiscard]] Topology cluster() const {
+    Topology topology = on_two_servers(slot_of_a_, links_[0].endpoint(), links_[1].endpoint());
+    topology.is_cluster = true;
+    return topology;
+  }
+
   Router& router() { return core_.router(); }
 
-  Node& node(int at) { return core_.node(links_[at]); }
+  Node& node(int at) { return *core_.node(links_[at]); }
 
   Micros now_ = kSecond;
   Config config_;
@@ -215,10 +299,11 @@ class ACluster : public testing::Test {
                           RecordingLink(Endpoint{"127.0.0.1", 7001, "", false})};
   std::atomic<std::int64_t> last_hold_{0};
   Random random_{1};
+  std::vector<std::shared_ptr<RecordingLink>> dialled_;  // to other servers
   const std::uint16_t slot_of_a_ = dialect_.resource("a").slot;
   Core core_{
-      config_,    dialect_, on_two_servers(slot_of_a_), {{&links_[0]}, {&links_[1]}}, log_, events_,
-      last_hold_, random_};
+      config_, dialect_, cluster(),  [this](const Endpoint& endpoint) { return dial(endpoint); },
+      log_,    events_,  last_hold_, random_};
   std::int64_t fence_ = 50;
   std::vector<std::string> refusals_;
   std::set<std::string> names_;  // of commands
@@ -228,6 +313,28 @@ class ACluster : public testing::Test {
   Node* meanwhile_ = nullptr;
   bool asking_ = false;
 };
+
+// Rule 31: what the first may still do counts when the slot is back there.
+TEST_F(ACluster, FearsWhatAnyServerMayStillDo) {
+  connect();
+  ask_for(1, {"a"});
+  cut(0);
+  remedy_of(moved(slot_of_a_, 1));
+  moved_ = true;
+  ASSERT_TRUE(core_.engine().cancel(1, now_).ok());
+  cut(1);
+  now_ += kSecond;
+  core_.on_timer(now_);
+  links_[0].sent.clear();  // it is connecting for ever
+  greet(links_[1]);
+  say(links_[1], ":1\r\n");  // to CLIENT KILL
+  serve();
+  EXPECT_FALSE(core_.engine().idle());
+  now_ += config_.request_timeout;
+  core_.on_timer(now_);
+  serve();
+  EXPECT_TRUE(core_.engine().idle());
+}
 
 // Acquired one by one and together, renewed, watched, released: each slot is asked apart, and where
 // it is.
@@ -297,8 +404,7 @@ TEST_F(ACluster, WaitsWhereItCannotFollow) {
   const std::string slot = std::to_string(slot_of_a_);
   for (const std::string& error : std::vector<std::string>{
            "MOVED", "MOVED " + slot, "MOVED " + slot + " ", "MOVED x 127.0.0.1:7001",
-           "MOVED 16384 127.0.0.1:7001", "MOVED " + slot + " 127.0.0.1:7002",
-           "ASK " + slot + " 127.0.0.1:7002", moved(slot_of_a_, 0), ask(slot_of_a_, 0)}) {
+           "MOVED 16384 127.0.0.1:7001", moved(slot_of_a_, 0), ask(slot_of_a_, 0)}) {
     EXPECT_EQ(remedy_of(error), Remedy::kWait) << error;
     EXPECT_EQ(meanwhile_, &node(0)) << error;
   }
@@ -306,6 +412,21 @@ TEST_F(ACluster, WaitsWhereItCannotFollow) {
   EXPECT_EQ(remedy_of(ask(slot_of_a_, 1)), Remedy::kWait);
   EXPECT_EQ(meanwhile_, &node(0));
   EXPECT_EQ(remedy_of("NOSCRIPT No matching script"), Remedy::kAskAgain);
+}
+
+// What goes there waits for the connection; but not after ASK.
+TEST_F(ACluster, KnowsTheServersThatItIsSentTo) {
+  connect();
+  const std::string slot = std::to_string(slot_of_a_);
+  EXPECT_EQ(remedy_of("ASK " + slot + " 127.0.0.1:7002"), Remedy::kWait);
+  EXPECT_EQ(meanwhile_, &node(0));
+  EXPECT_EQ(remedy_of("MOVED " + slot + " 127.0.0.1:7003"), Remedy::kAskAgain);
+  ASSERT_EQ(dialled_.size(), 2U);
+  EXPECT_EQ(dialled_[1]->endpoint().port, 7003);
+  EXPECT_EQ(meanwhile_->link(), dialled_[1]);
+  EXPECT_EQ(core_.next_deadline(), 0);
+  core_.on_timer(now_);
+  EXPECT_TRUE(dialled_[0]->opened && dialled_[1]->opened);
 }
 
 // Whoever holds it is told nothing: the other server has it.

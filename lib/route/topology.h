@@ -1,0 +1,37 @@
+// Which servers there are and which slots each has, as a client knows it from its start. A value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "base/endpoint.h"
+
+namespace belay {
+
+// Where a slot is: on which of the servers, and in which group of slots. Those of one group are on
+// one server, and may be named by one script.
+struct Place {
+  std::size_t server = 0;
+  std::uint16_t group = 0;
+};
+
+struct Topology {
+  // Of each server, the endpoints at which it may be.
+  std::vector<std::vector<Endpoint>> servers;
+  std::function<Place(std::uint16_t slot)> place_of;
+  // The servers are nodes of a cluster. Slots move between them, also to others than these, and a
+  // server is connected to while it is in use. What is published at any reaches the subscribers of
+  // all, but each counts only its own: who is told that a name is theirs may have been taken for
+  // gone by the server that said so.
+  bool is_cluster = false;
+};
+
+// Every slot, in one group, is on one server: at any of these endpoints.
+inline Topology on_one_server(std::vector<Endpoint> endpoints) {
+  return {{std::move(endpoints)}, [](std::uint16_t /*slot*/) { return Place(); }, false};
+}
+
+}  // namespace belay
