@@ -2,7 +2,6 @@
 #include "net/connector.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -13,8 +12,11 @@
 #include <future>
 #include <iterator>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
+
+#include "unit/own_process.h"
 
 namespace belay {
 namespace {
@@ -65,16 +67,6 @@ class Listener {
   std::vector<int> guests_;
 };
 
-std::ptrdiff_t open_descriptors() {
-  std::ptrdiff_t count = 0;
-  DIR* directory = opendir("/proc/self/fd");
-  while (readdir(directory) != nullptr) {
-    ++count;
-  }
-  closedir(directory);
-  return count;
-}
-
 class ConnectorTest : public testing::Test {
  protected:
   struct Outcome {
@@ -104,7 +96,9 @@ class ConnectorTest : public testing::Test {
   void stop() {
     std::promise<void> stopped;
     loop_->post([&] {
-      connector_->stop();
+      if (connector_ != nullptr) {
+        connector_->stop();
+      }
       stopped.set_value();
     });
     stopped.get_future().wait();
@@ -162,6 +156,23 @@ TEST_F(ConnectorTest, SaysWhyNoAddressCouldBeConnected) {
   EXPECT_EQ(failed.fd, -1);
   EXPECT_EQ(failed.why, "connection to two.test:1 failed: connection refused");
   EXPECT_EQ(open_descriptors(), before_);
+}
+
+// It is on its way to the loop when the connector ends.
+TEST_F(ConnectorTest, IsGoneWhenItsLookUpComesBack) {
+  endpoint_.host = "localhost";
+  loop_->post([this] {
+    const std::ptrdiff_t before = running_threads();
+    connector_->start();
+    while (running_threads() > before) {
+      std::this_thread::yield();
+    }
+    connector_->stop();
+    connector_.reset();
+  });
+  stop();  // comes after what was looked up
+  stop();
+  EXPECT_EQ(outcome_.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
 }
 
 TEST_F(ConnectorTest, LeavesNothingWhereItIsStopped) {

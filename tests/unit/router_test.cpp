@@ -57,7 +57,7 @@ class RouterAlone : public testing::TestWithParam<bool> {
     router_.close_idle([this](const Node& node) { return &node == needed_; }, now_);
   }
 
-  const Config config_;
+  Config config_;
   Log log_{BELAY_LOG_NONE, [] {}};
   std::vector<std::uint16_t> dialled_;
   Micros now_ = kSecond;
