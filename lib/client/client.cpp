@@ -391,21 +391,20 @@ void Client::tell_of_log(std::int32_t level, const std::string& message) {
   queue_.push(std::move(event));
 }
 
+// A node is let go of by the loop's thread, and closes its links before: none that tells of
+// anything is without a node.
+
 // The password anew, which may have been exchanged; outside the monitor, as a disk may be slow.
 void Client::on_link_open(Link& link) {
   Result<PasswordFile> file =
       password_origin_.path.empty() ? PasswordFile() : read_again(password_origin_);
   const Entry entry(*this);
-  Node* const node = core_->node(link);
-  if (node == nullptr) {
-    return;
-  }
   if (!file.ok()) {
-    node->on_link_closed(file.status, entry.now());
+    core_->node(link)->on_link_closed(file.status, entry.now());
     return;
   }
   take_password(std::move(file.value));
-  node->on_link_open(entry.now());
+  core_->node(link)->on_link_open(entry.now());
 }
 
 // What is to be warned of is said when it changes.
@@ -434,9 +433,7 @@ void Client::on_link_bytes(Link& link, const void* connection, std::string_view 
 
 void Client::on_link_closed(Link& link, const Status& why) {
   const Entry entry(*this);
-  if (Node* const node = core_->node(link); node != nullptr) {
-    node->on_link_closed(why, entry.now());
-  }
+  core_->node(link)->on_link_closed(why, entry.now());
 }
 
 // Called by the engine, inside the monitor.

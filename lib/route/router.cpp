@@ -1,6 +1,7 @@
 #include "route/router.h"
 
 #include <numeric>
+#include <unordered_set>
 #include <utility>
 
 #include "route/redirection.h"
@@ -27,7 +28,7 @@ Router::Router(const Config& config, Topology topology, Dial dial, std::string i
       seed_(seed),
       log_(log) {
   for (const std::vector<Endpoint>& endpoints : topology_.servers) {
-    homes_.push_back(&servers_.emplace_back(Server{endpoints, nullptr, true}));
+    homes_.push_back(&servers_.emplace_back(Server{endpoints, nullptr}));
     if (!topology_.is_cluster) {
       node_in(*homes_.back());
     }
@@ -75,32 +76,26 @@ void Router::close_idle(const std::function<bool(const Node&)>& is_needed, Micro
   if (!topology_.is_cluster) {
     return;
   }
-  std::erase_if(servers_, [&](Server& server) {
-    if (server.node != nullptr && now >= server.node->used_at() + idle()) {
-      if (is_needed(*server.node)) {
-        server.node->use(now);
-      } else {
-        server.node->stop();
-        dropped_ += server.node->dropped();
-        server.node.reset();
-      }
+  for (Server& server : servers_) {
+    if (server.node == nullptr || now < server.node->used_at() + idle()) {
+      continue;
     }
-    return server.node == nullptr && !server.is_of_topology && !has_slots(server);
-  });
+    if (is_needed(*server.node)) {
+      server.node->use(now);
+    } else {
+      server.node->stop();
+      dropped_ += server.node->dropped();
+      server.node.reset();
+    }
+  }
 }
 
-bool Router::has_slots(const Server& server) const {
-  return std::any_of(moved_.begin(), moved_.end(),
-                     [&server](const auto& entry) { return entry.second.server == &server; });
-}
-
-Node& Router::node_of(std::uint16_t slot) {
+Router::Server& Router::server_of(std::uint16_t slot) {
   if (detour_ && detour_->slot == slot) {
-    return node_in(*detour_->to);
+    return *detour_->to;
   }
   const auto moved = moved_.find(slot);
-  return node_in(moved == moved_.end() ? *homes_[topology_.place_of(slot).server]
-                                       : *moved->second.server);
+  return moved == moved_.end() ? *homes_[topology_.place_of(slot).server] : *moved->second.server;
 }
 
 Node& Router::node_in(Server& server) {
@@ -164,7 +159,7 @@ bool Router::has_ghosts() const {
   });
 }
 
-// One that is not known yet may be.
+// One that is not known yet may be; then those are forgotten that have come to be of no use.
 Router::Server* Router::server_at(const Endpoint& endpoint) {
   const std::string where = endpoint.display();
   const auto found = std::find_if(servers_.begin(), servers_.end(), [&where](const Server& server) {
@@ -173,8 +168,19 @@ Router::Server* Router::server_at(const Endpoint& endpoint) {
   if (found != servers_.end()) {
     return &*found;
   }
-  return servers_.size() < kMostServers ? &servers_.emplace_back(Server{{endpoint}, nullptr, false})
+  forget_unused();
+  return servers_.size() < kMostServers ? &servers_.emplace_back(Server{{endpoint}, nullptr})
                                         : nullptr;
+}
+
+void Router::forget_unused() {
+  std::unordered_set<const Server*> used(homes_.begin(), homes_.end());
+  for (const auto& [slot, moved] : moved_) {
+    used.insert(moved.server);
+  }
+  std::erase_if(servers_, [&used](const Server& server) {
+    return server.node == nullptr && !used.contains(&server);
+  });
 }
 
 std::optional<Router::Redirect> Router::read(std::string_view error, const Node& from) {
@@ -210,7 +216,7 @@ std::optional<std::uint16_t> Router::begin_reply(std::string_view error, const N
 }
 
 std::optional<std::uint16_t> Router::learn(std::uint16_t slot, Server& server, Micros now) {
-  if (&node_of(slot) == server.node.get()) {
+  if (&server_of(slot) == &server) {
     follows_ = true;
     return std::nullopt;
   }

@@ -41,7 +41,7 @@ class Router {
   // whatever of that is still on its way comes too late to have an effect.
   void close_idle(const std::function<bool(const Node&)>& is_needed, Micros now);
 
-  Node& node_of(std::uint16_t slot);
+  Node& node_of(std::uint16_t slot) { return node_in(server_of(slot)); }
 
   std::uint16_t group_of(std::uint16_t slot) { return topology_.place_of(slot).group; }
 
@@ -78,8 +78,7 @@ class Router {
  private:
   struct Server {
     std::vector<Endpoint> endpoints;  // at which it may be
-    std::unique_ptr<Node> node;       // null until it is needed
-    bool is_of_topology = false;
+    std::unique_ptr<Node> node;       // null while nobody needs it
   };
 
   struct Moved {
@@ -97,11 +96,12 @@ class Router {
 
   [[nodiscard]] Micros idle() const { return 60 * kSecond + config_.request_timeout; }
 
+  Server& server_of(std::uint16_t slot);
   Node& node_in(Server& server);
   Server* server_at(const Endpoint& endpoint);
   std::optional<Redirect> read(std::string_view error, const Node& from);
   std::optional<std::uint16_t> learn(std::uint16_t slot, Server& server, Micros now);
-  [[nodiscard]] bool has_slots(const Server& server) const;
+  void forget_unused();
 
   const Config& config_;
   const Topology topology_;

@@ -104,6 +104,18 @@ TEST_P(RouterAlone, LetsGoOfServersThatAreIdle) {
   EXPECT_EQ(dialled_.size(), 3U);
 }
 
+// However many there have been; and slots are found again where they have moved to.
+TEST_P(RouterAlone, ForgetsServersThatHaveNoSlotAnyMore) {
+  for (int i = 0; i < 5000; ++i) {
+    const int port = 8000 + i;
+    router_.begin_reply("MOVED 1 127.0.0.1:" + std::to_string(port), router_.node_of(0), false,
+                        now_);
+    router_.end_reply();
+    ASSERT_EQ(port_of(1), GetParam() ? port : 7001);  // others send nobody elsewhere
+    pass(60 * kSecond + config_.request_timeout);
+  }
+}
+
 // Where else could it be.
 TEST(OneServer, HasEverySlotInOneGroup) {
   const Topology topology = on_one_server({Endpoint()});
