@@ -231,9 +231,14 @@ hand.joint = hand.joint
 permits = permits == 0 and hand.joint.limit - hand.joint.used or permits
 local fence = hand.members.join(hand.joint, { claim = claim, expires = ts + lease, delay = delay, permits = permits,
   holds = 1, local_waiters = 0, info = info }, hand.highest)
+local handed = hand.lease -- to those before us
 if waits then
   hand.members.say_who_waits(hand.joint, true)
   hand.highest = fence
   serve(KEYS, 1, inbox, ts, hand)
+  handed = math.max(handed, hand.lease)
+end
+if handed > 0 then -- we have it, and wait for nothing: whoever asks or leaves next looks after theirs
+  leave_handoff_to(KEYS[1], '@ANYBODY@')
 end
 return granted(fence, fence)

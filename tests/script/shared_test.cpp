@@ -156,7 +156,6 @@ TEST_P(Shared, MakesAWriterWaitUntilTheLastReaderHasLeft) {
   EXPECT_EQ(leftovers(), 0);
 }
 
-// Nobody else gets it before: until then there is nothing to look for.
 // A try serves the readers, and looks after nothing: the next that leaves does.
 TEST_P(Shared, LeaveTakesOverWhatATryGaveToReaders) {
   listen({"B", "C", "D"});
@@ -174,6 +173,29 @@ TEST_P(Shared, LeaveTakesOverWhatATryGaveToReaders) {
   EXPECT_EQ(members(), std::vector<std::string>{"B"});
 }
 
+// Before those in line or behind them: they may be stopped, and so may the writer that is next.
+TEST_P(Shared, LeaveTakesOverWhatAReaderGaveToThoseBesideIt) {
+  std::int64_t epoch = 0;
+  for (const char* client : {"B", "C"}) {
+    ++epoch;
+    listen({"B", "C", "W"});
+    acquire("A", epoch);
+    share("B", epoch);
+    share("C", epoch);
+    acquire("W", epoch);
+    lapse();
+    EXPECT_EQ(share(client, epoch).code, "granted");
+    EXPECT_EQ(members().size(), 2U);
+    leave(client, epoch);
+    EXPECT_GT(handed_, 0) << client;
+    EXPECT_LE(handed_, kGrant);
+    for (const char* other : {"B", "C", "W"}) {
+      leave(other, epoch);
+    }
+  }
+}
+
+// Nobody else gets it before: until then there is nothing to look for.
 TEST_P(Shared, IsLookedAfterUntilTheLockDelaysAreOver) {
   listen({"B", "C", "W"});
   acquire("A");
