@@ -176,18 +176,19 @@ bool Claim::watchable() const {
 
 // What several hold is looked at in full where its record may be gone, of which the members know
 // nothing; where somebody wants to know who waits; where it would stand no longer; and now and then
-// where other numbers are to be told.
+// where other numbers are to be told. While the slot moves, less has to do: or the claim would be
+// lost.
 bool Claim::renews_by_one_key(Micros lease, Micros now) const {
-  if (held.renew_in_full || !held.share_with.empty()) {
+  if (held.renew_in_full || (!held.share_with.empty() && !held.slot_moves)) {
     return false;
   }
   if (joint()) {
     const bool told = held.seat.holds == holds.size() && held.seat.local_waiters == waiting.size();
-    return held.seat.since.any() && !held.in_question && waiting.empty() &&
+    return held.seat.since.any() && !held.in_question && (held.slot_moves || waiting.empty()) &&
            now + lease + held.seat.lock_delay <= held.stands_until &&
            (told || now < held.told_at + kTellAfter);
   }
-  return held.confirmed && !held.others_wait && !runs_short_of_fences();
+  return held.confirmed && (held.slot_moves || (!held.others_wait && !runs_short_of_fences()));
 }
 
 void Claim::sits(const Seat& seat, Micros lease, Micros now) {

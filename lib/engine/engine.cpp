@@ -400,6 +400,9 @@ void Engine::time_out(Pending& pending) {
   } else if (pending.kind == PendingKind::kRelease) {
     status = course_.release_timeout(pending);
   } else {
+    if (pending.kind == PendingKind::kDowngrade) {  // it rides on renewals
+      pending.trouble = ledger_.hold(pending.hold)->claim->refusal;
+    }
     const char* const what =
         pending.answered_in_part ? "the end of the answer did not come" : "no answer";
     status = pending.trouble.ok() ? outcomes_.unavailable(ledger_.node_for(pending), what,

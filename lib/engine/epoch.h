@@ -81,6 +81,8 @@ struct Held : Grant {
   bool renew_alone = false;
   // Somebody else has to do with it, as the server says: by the verb for that.
   bool renew_in_full = false;
+  // Its slot is on its way to another server: nothing of several keys passes.
+  bool slot_moves = false;
   // Of one of several: what the server was told of it in full, when, and until when the name stands
   // by that.
   Seat seat;

@@ -113,7 +113,8 @@ void Operations::send(Pending& pending) {
       flights_.send(node, command_of(pending, not_after), std::move(flight), ledger_.now);
   if (pending.query == nullptr) {
     Claim& claim = *ledger_.holds.at(pending.hold)->claim;
-    pending.shares = !claim.held.share_with.empty();
+    pending.shares =
+        !claim.held.share_with.empty() && !claim.renews_by_one_key(pending.lease, ledger_.now);
     claim.held.lapses_at =
         std::max(claim.held.lapses_at, Timing::lapses_by(node, not_after, pending.lease));
     watchdog_.watch({ledger_.holds.at(pending.hold)->claim});  // its write ended that
@@ -166,26 +167,28 @@ void Operations::on_reply(Pending& pending, Node& node, Reply reply, Micros sent
     --ledger_.holds.at(pending.hold)->claim->held.shares_sent;
   }
   if (reply.is_error()) {
-    on_error(pending, reply.text());
+    on_error(pending, node, reply.text());
   } else if (late) {
     node.saw_time(*late, sent, ledger_.now);
     send(pending);
   } else if (pending.query == nullptr) {
     on_hold_answer(pending, node, reply, sent);
   } else {
-    on_answer(pending, reply);
+    on_answer(pending, node, reply);
   }
 }
 
-void Operations::on_error(Pending& pending, std::string_view words) {
+void Operations::on_error(Pending& pending, const Node& node, std::string_view words) {
   const ServerError error = ledger_.router.judge(words);
-  const Node& node = ledger_.node_for(pending);
   pending.trouble = {error.status, node.display() + ": " + node.explained(words)};
   if (error.remedy == Remedy::kGiveUp) {
     outcomes_.complete(pending, pending.trouble);
   } else if (error.remedy == Remedy::kAskAgain) {
     send(pending);
   } else {
+    if (pending.query == nullptr) {
+      ledger_.holds.at(pending.hold)->claim->held.slot_moves = error.moving;
+    }
     ledger_.timers.set(pending.timer, std::min(pending.reach_by, ledger_.now + kRetryPause));
   }
 }
@@ -195,7 +198,7 @@ void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micro
   Claim& claim = *hold.claim;
   const std::optional<RenewAnswers> answers = dialect_.read_renew(reply);
   if (!answers || answers->claims.size() != 1) {
-    on_error(pending, error_words(reply));
+    on_error(pending, node, error_words(reply));
     return;
   }
   node.saw_time(answers->server_time, sent, ledger_.now);
@@ -222,7 +225,7 @@ void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micro
   course_.reconcile(claim);
 }
 
-void Operations::on_answer(Pending& pending, Reply reply) {
+void Operations::on_answer(Pending& pending, const Node& node, Reply reply) {
   const Query::Progress progress = pending.query->read(reply, &pending.event);
   if (!pending.event.status.ok() && pending.may_have_effect()) {
     // What is refused now may have been possible before, or may be possible yet.
@@ -244,7 +247,7 @@ void Operations::on_answer(Pending& pending, Reply reply) {
       barrier_.wait(pending);
       break;
     case Query::Progress::kUnsound:
-      on_error(pending, error_words(reply));
+      on_error(pending, node, error_words(reply));
       break;
   }
 }

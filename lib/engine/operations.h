@@ -56,9 +56,9 @@ class Operations {
   [[nodiscard]] Command command_of(const Pending& pending, ServerTime not_after) const;
   void send_in_order(std::vector<Pending*> queries);
   [[nodiscard]] bool may_come_late(const Pending& pending) const;
-  void on_error(Pending& pending, std::string_view words);
+  void on_error(Pending& pending, const Node& node, std::string_view words);
   void on_hold_answer(Pending& pending, Node& node, Reply reply, Micros sent);
-  void on_answer(Pending& pending, Reply reply);
+  void on_answer(Pending& pending, const Node& node, Reply reply);
 
   const Dialect& dialect_;
   Timing& timing_;

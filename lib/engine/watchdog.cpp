@@ -190,16 +190,18 @@ void Watchdog::on_watch_reply(const Flight& flight, Reply reply) {
 }
 
 RenewArgs Watchdog::args_to_send(Claim& claim, Micros lease) const {
-  claim.held.shares_sent += claim.held.share_with.empty() ? 0 : 1;
   RenewArgs args;
   args.kind = claim.primitive->kind();
   args.epoch = claim.epoch;
   args.lease = lease;
   args.fence = claim.held.fence;
-  args.group = claim.held.share_with;
+  args.by_one_key = claim.renews_by_one_key(lease, ledger_.now);
+  if (!args.by_one_key && !claim.held.share_with.empty()) {
+    args.group = claim.held.share_with;
+    ++claim.held.shares_sent;
+  }
   args.fence_of_group = claim.held.next_fence - 1;
   args.joint = claim.joint();
-  args.by_one_key = claim.renews_by_one_key(lease, ledger_.now);
   args.seat = claim.held.seat;
   args.holds = args.joint ? args.seat.holds : claim.holds.size();
   args.local_waiters = args.joint ? args.seat.local_waiters : claim.waiting.size();
@@ -285,7 +287,8 @@ Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone) {
     claim.held.renew_at = ledger_.now;
     return {.kind = Verdict::Kind::kOursAlone};
   }
-  claim.held.told_at = ledger_.now;  // other numbers wait: while a slot moves, less may do
+  claim.held.told_at = ledger_.now;  // other numbers wait: less may do
+  claim.held.slot_moves = error.moving;
   if (error.remedy == Remedy::kAskAgain && alone && claim.node().up()) {
     send({&claim});
     return {};
@@ -312,7 +315,10 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
                 claim.held.broken_by.empty() ? "the server does not know it any more"
                                              : "it was broken by " + claim.held.broken_by);
   }
-  claim.refusal = Status();
+  if (renewed.args.group == claim.held.share_with) {  // else what was refused is still wanted
+    claim.refusal = Status();
+  }
+  claim.held.slot_moves = false;
   claim.held.last_fence = std::max(claim.held.last_fence, answer.last_fence);
   ledger_.saw_fence(claim.resource.slot, claim.held.last_fence);
   if (!claim.joint() ||

@@ -64,13 +64,14 @@ class Cluster : public testing::Test {
   [[nodiscard]] std::uint16_t slot() const { return processes_[0]->dialect().resource(name_).slot; }
 
   void acquire(int process, const std::vector<std::string>& names, Micros wait = kNever,
-               Micros fixed_lease = 0) {
+               Micros fixed_lease = 0, const std::string& group = "") {
     AcquireRequest request;
     request.lease = fixed_lease;
     request.primitive = &processes_[static_cast<std::size_t>(process)]->dialect().lock;
     request.name = names.front();
+    request.want.group = group;
     for (const std::string& name : names) {
-      request.names.emplace_back(name, Want());
+      request.names.emplace_back(name, request.want);
     }
     request.notify = true;
     call(process, [&](Engine& engine, Micros now) {
@@ -196,6 +197,35 @@ TEST_F(Cluster, HasItsQueuesInASlotThatHasMoved) {
   EXPECT_TRUE(last(1).status.ok());
 }
 
+// Rule 29: the other server, to which process 1 has no connection, takes it for gone.
+TEST_F(Cluster, ServesWhomTheNewServerOfASlotDoesNotKnow) {
+  struct Case {
+    std::string holder;
+    std::string waiter;
+    Micros after;
+  };
+
+  for (const Case& one :
+       {Case{"", "", 0}, Case{"", "", kLease / 2}, Case{"", "readers", 0},
+        Case{"", "readers", kLease / 2}, Case{"readers", "", 0}, Case{"readers", "", kLease / 2}}) {
+    run_for(70 * kSecond);  // then neither has a connection
+    events_[1].clear();
+    acquire(0, {name_}, kNever, 0, one.holder);
+    run_for(50 * kMillisecond);
+    acquire(1, {name_}, kNever, 0, one.waiter);
+    run_for(50 * kMillisecond);
+    const int from = world_.server(0).has(record(name_)) ? 0 : 1;
+    ASSERT_TRUE(world_.begin_move(slot(), from == 0 ? 1 : 0));
+    world_.end_move(slot());
+    run_for(one.after);
+    release(0, last(0).hold);
+    run_for(200 * kMillisecond);
+    ASSERT_EQ(events_[1].size(), 1U) << one.holder << "/" << one.waiter << " " << one.after;
+    ASSERT_TRUE(last(1).status.ok()) << last(1).status.message;
+    release(1, last(1).hold);
+  }
+}
+
 // Rule 29.
 TEST_F(Cluster, TellsWhoeverWaitsAtEachNode) {
   for (const std::string& name : {name_, elsewhere_}) {
@@ -239,6 +269,60 @@ TEST_F(Cluster, RenewsAndReleasesWhatItHoldsWhileItsSlotMoves) {
   world_.end_move(slot());
   run_for(kLease);
   EXPECT_EQ(events_[0].size(), 3U);
+}
+
+// Rule 28: to tell those who wait takes several keys.
+TEST_F(Cluster, RenewsWhatSomebodyWaitsForWhileItsSlotMoves) {
+  const std::int64_t hold = held(name_);
+  wait_for(name_);
+  begin_move(name_);
+  run_for(4 * kLease);
+  EXPECT_EQ(events_[0].size(), 1U);
+  EXPECT_TRUE(events_[1].empty());
+  world_.end_move(slot());
+  release(0, hold);
+  run_for(kLease);
+  ASSERT_EQ(events_[1].size(), 1U);
+  EXPECT_TRUE(last(1).status.ok()) << last(1).status.message;
+  EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+}
+
+// Rule 28: also to say that somebody of its own waits takes several keys.
+TEST_F(Cluster, RenewsWhatItReadsWhileItsSlotMoves) {
+  acquire(0, {name_}, kNever, 0, "readers");
+  run_for(2 * kTrip);
+  acquire(0, {name_});
+  begin_move(name_);
+  run_for(4 * kLease);
+  ASSERT_EQ(events_[0].size(), 1U);
+  world_.end_move(slot());
+  release(0, last(0).hold);
+  run_for(kLease);
+  ASSERT_EQ(events_[0].size(), 3U);
+  EXPECT_EQ(events_[0][1].status.code, BELAY_OK) << events_[0][1].status.message;
+  EXPECT_EQ(last(0).status.code, BELAY_OK) << last(0).status.message;
+}
+
+// Rule 28: to share it takes several keys, and is refused until the slot has moved.
+TEST_F(Cluster, KeepsWhatIsToBeSharedWhileItsSlotMoves) {
+  const std::int64_t hold = held(name_);
+  begin_move(name_);
+  call(0,
+       [&](Engine& engine, Micros now) { return engine.downgrade(++last_tag_, hold, "r", now); });
+  run_for(4 * kLease);
+  ASSERT_EQ(events_[0].size(), 2U);
+  EXPECT_EQ(last(0).status.code, BELAY_UNAVAILABLE);
+  EXPECT_NE(last(0).status.message.find("moves to another server"), std::string::npos)
+      << last(0).status.message;
+  world_.end_move(slot());
+  run_for(kLease);
+  acquire(1, {name_}, 0, 0, "r");  // the renewals have gone on asking for it
+  run_for(50 * kMillisecond);
+  ASSERT_EQ(events_[1].size(), 1U);
+  EXPECT_TRUE(last(1).status.ok()) << last(1).status.message;
+  release(0, hold);
+  run_for(50 * kMillisecond);
+  EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
 }
 
 // Rule 28: what needs several keys.
