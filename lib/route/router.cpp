@@ -10,7 +10,8 @@ namespace belay {
 
 namespace {
 
-// Servers that send us in circles are asked again after a pause only.
+// Servers that send us in circles are not believed for a while: all that is in the slot would
+// follow each time.
 constexpr int kMostMoves = 4;
 constexpr Micros kMoveWindow = kSecond;
 // Far more than clusters have: servers may send us anywhere.
@@ -216,16 +217,22 @@ std::optional<std::uint16_t> Router::begin_reply(std::string_view error, const N
 }
 
 std::optional<std::uint16_t> Router::learn(std::uint16_t slot, Server& server, Micros now) {
-  if (&server_of(slot) == &server) {
-    follows_ = true;
+  Server& present = server_of(slot);
+  follows_ = &present == &server;
+  if (follows_) {
     return std::nullopt;
   }
-  Moved& known = moved_[slot];
+  Moved& known = moved_.try_emplace(slot, Moved{&present, 0, now}).first->second;
   if (now - known.since > kMoveWindow) {
-    known = {nullptr, 0, now};
+    known.times = 0;
+    known.since = now;
   }
+  follows_ = known.times < kMostMoves;
+  if (!follows_) {
+    return std::nullopt;
+  }
+  ++known.times;
   known.server = &server;
-  follows_ = ++known.times <= kMostMoves;
   return slot;
 }
 
