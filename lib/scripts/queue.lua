@@ -116,7 +116,8 @@ local function tell_look(key, inbox, ts, entry, wait)
 end
 
 -- Tells the first waiter to look again in `wait` microseconds, or the first `most`, one shortly after the other; drops those
--- that nobody listens for. Ends what a verb does to the queue.
+-- that nobody listens for. One of these may listen at another node of a cluster, as its slot was there: it is to come back at
+-- once. Ends what a verb does to the queue.
 local function tell_next(queue, key, inbox, ts, wait, most)
   local told, entry, place = 0, nil, queue.head
   while told < (most or 1) do
@@ -126,6 +127,7 @@ local function tell_next(queue, key, inbox, ts, wait, most)
     elseif tell_look(key, inbox, ts, entry, wait + told * @STAGGER_US@) then
       told = told + 1
     else
+      tell_look(key, inbox, ts, entry, 0)
       queue.budget = queue.budget - 1
       remove(queue, place)
     end

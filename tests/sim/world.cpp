@@ -331,14 +331,16 @@ void World::become_a_cluster() {
   }
 }
 
-// In a cluster every node's subscribers hear of what is published at any.
+// In a cluster every node's subscribers hear of what is published at any, in its order.
 void World::tell_other_nodes(std::size_t host, const std::string& channel,
                              const std::string& payload) {
   for (std::size_t other = 0; other < hosts_.size(); ++other) {
     if (other == host) {
       continue;
     }
-    at(now_ + delay(), [this, other, channel, payload] {
+    Micros& heard_at = heard_at_[{host, other}];
+    heard_at = std::max(heard_at, now_ + delay());
+    at(heard_at, [this, other, channel, payload] {
       if (!server_stopped(other)) {
         server(other).hear(channel, payload);
       }

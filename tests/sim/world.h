@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -353,8 +354,9 @@ class World {
   std::map<int, Micros> longest_trips_;  // by process
   std::deque<Host> hosts_;
   bool is_a_cluster_ = false;
-  std::map<std::uint16_t, std::size_t> owners_;  // of slots that are not at home
-  std::map<std::uint16_t, Move> moves_;          // that go on
+  std::map<std::uint16_t, std::size_t> owners_;                     // of slots that are not at home
+  std::map<std::uint16_t, Move> moves_;                             // that go on
+  std::map<std::pair<std::size_t, std::size_t>, Micros> heard_at_;  // of one node, by another
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<std::string_view> argv_;  // of the command that runs
 };
