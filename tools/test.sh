@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 # Groups run one after the other, the suites of a group side by side: those of the gate that share a group wait more than they compute.
-gate=(unit script sim abi lint 'integration cli' 'hostile sql docs' go java lua conformance)
+gate=(unit script sim abi lint 'integration cli' 'hostile sql docs cluster' go java lua conformance)
 others=(valkey tls oldest newest host lifetime luas leaks binding-mutants chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
 declare -A shows=(
   [unit]='single parts, in fake time and over a fake link'
@@ -16,6 +16,7 @@ declare -A shows=(
   [abi]='headers, exported symbols, layers, installed and static libraries'
   [lint]='clang-format, luacheck, gofmt, go vet, shellcheck'
   [integration]='the C API, in several processes, on Redis'
+  [cluster]='the C API on three masters of a cluster, whose slots move'
   [hostile]='a neighbour who forges, replays and floods messages'
   [cli]='the belay command, on Redis'
   [sql]='fences in SQLite and PostgreSQL'
@@ -24,7 +25,7 @@ declare -A shows=(
   [java]='the Java binding'
   [lua]='the Lua binding, on Lua 5.4 and LuaJIT'
   [conformance]='one meaning in C, Go, Java, Lua and the command'
-  [valkey]='integration, hostile and cli, on Valkey'
+  [valkey]='integration, cluster, hostile and cli, on Valkey'
   [tls]='cuts, restarts and kills, over TLS'
   [oldest]='integration, on Redis 6.2'
   [newest]='script and integration, on the newest Redis and Valkey'
@@ -50,6 +51,7 @@ targets() { # SUITE
   case $1 in
     unit | script) echo "$1_test" ;;
     integration | tls | oldest | valgrind) echo integration ;;
+    cluster) echo cluster ;;
     newest) echo script_test integration ;;
     cli) echo belay_cli ;;
     asan | tsan | fuzz | debian13) ;;

@@ -68,6 +68,9 @@ struct belay_client {
 
 namespace belay {
 
+// What belay_client_new does, wherever the servers are: the options' URL says how to greet them.
+belay_client* client_on(Topology topology, belay_options* options);
+
 // Of a semaphore.
 inline constexpr std::int64_t kMostPermits = 0x7FFFFFFF;
 // Of a fenced write's command: Lua's stack holds some thousands.

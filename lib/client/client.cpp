@@ -133,8 +133,7 @@ class SCOPED_CAPABILITY Client::Entry {
   const Micros now_;
 };
 
-Result<std::unique_ptr<Client>> Client::create(Config config,
-                                               const std::vector<Endpoint>& endpoints,
+Result<std::unique_ptr<Client>> Client::create(Config config, Topology topology,
                                                PasswordOrigin password_origin) {
   watch_forks();
   const std::string id = random_id();
@@ -145,7 +144,7 @@ Result<std::unique_ptr<Client>> Client::create(Config config,
   const Identity identity{id, config.prefix, describe_process(config.label), secret};
   std::unique_ptr<Client> client(
       new Client(std::move(config), std::move(password_origin), identity));
-  if (Status status = client->start(endpoints); !status.ok()) {
+  if (Status status = client->start(std::move(topology)); !status.ok()) {
     return status;
   }
   return client;
@@ -162,10 +161,11 @@ Client::Client(Config config, PasswordOrigin password_origin, const Identity& id
   sem_init(&shut_down_, 0, 0);
 }
 
-Status Client::start(const std::vector<Endpoint>& endpoints) {
-  if (endpoints.front().tls) {
+Status Client::start(Topology topology) {
+  const Endpoint& first = topology.servers.front().front();
+  if (first.tls) {
     // What is wrong with a file is better said now.
-    if (const auto tls = Tls::create(config_, endpoints.front()); !tls.ok()) {
+    if (const auto tls = Tls::create(config_, first); !tls.ok()) {
       return tls.status;
     }
   }
@@ -177,7 +177,7 @@ Status Client::start(const std::vector<Endpoint>& endpoints) {
   const MutexLock lock(monitor_);
   Random random(std::hash<std::string>()(dialect_.me.client));
   core_ = std::make_unique<Core>(
-      config_, dialect_, on_one_server(endpoints),
+      config_, dialect_, std::move(topology),
       [this](const Endpoint& endpoint) { return dial(endpoint); }, log_, *this, last_hold, random);
   core_->start(boot_time());
   loop_->arm(0);

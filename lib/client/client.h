@@ -24,15 +24,14 @@
 #include "dialect/native.h"
 #include "net/loop.h"
 #include "net/socket_link.h"
+#include "route/topology.h"
 
 namespace belay {
 
 class Client final : public LinkEvents, public EngineEvents {
  public:
-  // `endpoints`: of the server, or of a master and its replicas. `password_origin`: where the
-  // password of `config` is read anew for each connection.
-  static Result<std::unique_ptr<Client>> create(Config config,
-                                                const std::vector<Endpoint>& endpoints,
+  // `password_origin`: where the password of `config` is read anew for each connection.
+  static Result<std::unique_ptr<Client>> create(Config config, Topology topology,
                                                 PasswordOrigin password_origin);
 
   // Shuts down and waits for calls that are still inside. In a forked child: see forked().
@@ -98,7 +97,7 @@ class Client final : public LinkEvents, public EngineEvents {
 
   Client(Config config, PasswordOrigin password_origin, const Identity& identity);
 
-  Status start(const std::vector<Endpoint>& endpoints);
+  Status start(Topology topology);
 
   Engine& engine() REQUIRES(monitor_) { return core_->engine(); }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "base/endpoint.h"
@@ -30,8 +29,16 @@ struct Topology {
 };
 
 // Every slot, in one group, is on one server: at any of these endpoints.
-inline Topology on_one_server(std::vector<Endpoint> endpoints) {
-  return {{std::move(endpoints)}, [](std::uint16_t /*slot*/) { return Place(); }, false};
-}
+Topology on_one_server(std::vector<Endpoint> endpoints);
+
+// The slots from `first` to `last` are on a node of a cluster: by its place in the list of nodes.
+struct SlotRange {
+  std::uint16_t first;
+  std::uint16_t last;
+  std::size_t node;
+};
+
+// Each slot is a group. One in no range is looked for at the first node, which knows its place.
+Topology on_a_cluster(const std::vector<Endpoint>& nodes, const std::vector<SlotRange>& ranges);
 
 }  // namespace belay

@@ -79,10 +79,14 @@ static void prefer_tls(Server* server) {
   }
 }
 
-void server_launch(Server* server, const char* program) {
+void server_launch_with(Server* server, const char* const* words) {
   memset(server, 0, sizeof *server);
-  server->program = program;
-  launch_as(server, (const char* const[]){program, "--databases", "4", NULL});
+  server->program = words[0];
+  launch_as(server, words);
+}
+
+void server_launch(Server* server, const char* program) {
+  server_launch_with(server, (const char* const[]){program, "--databases", "4", NULL});
   prefer_tls(server);
 }
 
@@ -174,15 +178,9 @@ static void ask_for(int fd, const char* const* words, int count, FILE* stream, c
 }
 
 // As a user with the password s3cret, or the default one where it is NULL.
-static const char* ask(const Server* server, const char* user, const char* first, va_list rest) {
+static const char* ask_at(uint16_t port, const char* user, const char* const* words, int count) {
   static char text[kReplySize];
-  const char* words[kMaxWords];
-  int count = 0;
-  for (const char* word = first; word != NULL; word = va_arg(rest, const char*)) {
-    CHECK(count < kMaxWords);
-    words[count++] = word;
-  }
-  const int fd = dial_port(server->port);
+  const int fd = dial_port(port);
   CHECK(fd >= 0);
   FILE* stream = fdopen(fd, "r");
   CHECK(stream != NULL);
@@ -193,6 +191,20 @@ static const char* ask(const Server* server, const char* user, const char* first
   ask_for(fd, words, count, stream, text);
   fclose(stream);
   return text;
+}
+
+static const char* ask(const Server* server, const char* user, const char* first, va_list rest) {
+  const char* words[kMaxWords];
+  int count = 0;
+  for (const char* word = first; word != NULL; word = va_arg(rest, const char*)) {
+    CHECK(count < kMaxWords);
+    words[count++] = word;
+  }
+  const char* const reply = ask_at(server->port, user, words, count);
+  if (strncmp(reply, "-MOVED ", strlen("-MOVED ")) != 0) {
+    return reply;
+  }
+  return ask_at((uint16_t)atoi(strrchr(reply, ':') + 1), user, words, count);
 }
 
 const char* server_ask(const Server* server, const char* word, ...) {

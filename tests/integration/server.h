@@ -22,6 +22,8 @@ typedef struct Server {
 
 // Starts a server and waits until it answers.
 void server_launch(Server* server, const char* program);
+// The same with options: the program and these, until NULL.
+void server_launch_with(Server* server, const char* const* words);
 // Ends it as a crash would.
 void server_kill(Server* server);
 // Starts it again, empty, where it was, and waits until it answers.
@@ -35,7 +37,8 @@ void server_continue(Server* server);
 void server_relaunch_with_clock(Server* server);
 
 // Sends one command (words until NULL) and gives its reply: integers and strings as text, the
-// elements of an array one a line, an error with its leading '-'. Fails the test where none comes.
+// elements of an array one a line, an error with its leading '-'. Asks where MOVED says. Fails the
+// test where none comes.
 const char* server_ask(const Server* server, const char* word, ...) __attribute__((sentinel));
 // The same as a user whose password is s3cret.
 const char* server_ask_as(const Server* server, const char* user, const char* word, ...)

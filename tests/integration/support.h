@@ -57,6 +57,7 @@ extern const Test log_tests[];
 extern const Test secret_tests[];
 extern const Test scale_tests[];
 extern const Test tls_tests[];
+extern const Test cluster_tests[];
 
 // ---- Processes
 

@@ -1,0 +1,30 @@
+#include "route/topology.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "route/slot.h"
+
+namespace belay {
+
+Topology on_one_server(std::vector<Endpoint> endpoints) {
+  return {{std::move(endpoints)}, [](std::uint16_t /*slot*/) { return Place(); }, false};
+}
+
+Topology on_a_cluster(const std::vector<Endpoint>& nodes, const std::vector<SlotRange>& ranges) {
+  Topology topology;
+  for (const Endpoint& node : nodes) {
+    topology.servers.push_back({node});
+  }
+  std::vector<std::size_t> homes(kSlots);
+  for (const SlotRange& range : ranges) {
+    std::fill(homes.begin() + range.first, homes.begin() + range.last + 1, range.node);
+  }
+  topology.place_of = [homes = std::move(homes)](std::uint16_t slot) {
+    return Place{homes[slot], slot};
+  };
+  topology.is_cluster = true;
+  return topology;
+}
+
+}  // namespace belay

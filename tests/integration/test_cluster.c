@@ -1,0 +1,311 @@
+// Masters of a cluster: every primitive on each, names of several together, slots that move and
+// that stay on their way, masters that are killed or that nobody has named.
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster.h"
+#include "support.h"
+
+enum { kShortLeaseMs = 1500, kMuchLongerMs = 3 * kShortLeaseMs, kRounds = 20 };
+
+// ---- Every primitive
+
+static void check_lock(belay_client* one, belay_client* two, const char* name) {
+  const int64_t hold = GRANTED(belay_lock(one, name, -1, -1, NULL));
+  const int64_t fence = belay_hold_fence(one, hold, 0);
+  REFUSED(BELAY_BUSY, belay_lock(two, name, -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, SUBMIT(two, 1, -1, .name = name));
+  EVENTUALLY(waiters_of(one, name) == 1);
+  CHECK_STATUS(BELAY_OK, belay_release(one, hold));
+  const int64_t next = take_soon(two, 1);
+  const int64_t later = belay_hold_fence(two, next, 0);
+  CHECK(later > fence);
+  CHECK_STATUS(BELAY_OK, belay_verify(two, next, NULL));
+  const char* const words[] = {"SET", "value"};
+  CHECK_STATUS(BELAY_OK, belay_fenced_write(two, name, -1, later, 2, words, NULL, NULL));
+  CHECK_STATUS(BELAY_STALE_FENCE, belay_fenced_write(one, name, -1, fence, 2, words, NULL, NULL));
+  CHECK_STATUS(BELAY_OK, belay_break(one, name, -1, 0, NULL));
+  TAKE(two, BELAY_EVENT_LOST, 0, BELAY_LOST);
+}
+
+static void check_readers(belay_client* one, belay_client* two, const char* name) {
+  const int64_t first = GRANTED(ACQUIRE(one, -1, .name = name, .shared = true));
+  const int64_t second = GRANTED(ACQUIRE(two, -1, .name = name, .shared = true));
+  REFUSED(BELAY_BUSY, belay_lock(two, name, -1, 0, NULL));
+  CHECK_INT(2, holders_of(one, name));
+  CHECK_STATUS(BELAY_OK, belay_release(one, first));
+  CHECK_STATUS(BELAY_OK, belay_release(two, second));
+  const int64_t alone = GRANTED(belay_lock(two, name, -1, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_downgrade(two, alone, NULL));
+  GRANTED(ACQUIRE(one, 0, .name = name, .shared = true));
+}
+
+static void check_semaphore(belay_client* one, belay_client* two, const char* name) {
+  const int64_t hold = GRANTED(
+      ACQUIRE(one, -1, .name = name, .primitive = BELAY_SEMAPHORE, .permits = 2, .limit = 3));
+  CHECK_STATUS(BELAY_OK,
+               SUBMIT(two, 2, -1, .name = name, .primitive = BELAY_SEMAPHORE, .permits = 2));
+  EVENTUALLY(waiters_of(one, name) == 1);
+  CHECK_INT(1, belay_semaphore_available(two, name, -1, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(one, hold));
+  take_soon(two, 2);
+  CHECK_STATUS(BELAY_OK, belay_semaphore_set_limit(one, name, -1, 4, NULL));
+  CHECK_INT(2, belay_semaphore_available(one, name, -1, NULL));
+}
+
+static void check_latch(belay_client* one, belay_client* two, const char* name) {
+  CHECK(belay_latch_set(one, name, -1, 2, 0, NULL) > 0);
+  CHECK_STATUS(BELAY_OK, SUBMIT(two, 3, -1, .name = name, .primitive = BELAY_LATCH));
+  EVENTUALLY(waiters_of(one, name) == 1);
+  CHECK_INT(1, belay_latch_count_down(one, name, -1, 1, NULL));
+  CHECK_INT(0, belay_latch_count_down(two, name, -1, 1, NULL));
+  belay_event_free(GRANT_SOON(two, 3));
+}
+
+static void test_primitives(Server* server) {
+  belay_client* clients[2];
+  make_clients(server, clients, 2);
+  for (int i = 0; i < kMasters; ++i) {
+    Name name;
+    name_at(i, "lock", name);
+    check_lock(clients[0], clients[1], name);
+    name_at(i, "shelf", name);
+    check_readers(clients[0], clients[1], name);
+    name_at(i, "semaphore", name);
+    check_semaphore(clients[0], clients[1], name);
+    name_at(i, "latch", name);
+    check_latch(clients[0], clients[1], name);
+    CHECK(scripts_run_at(i) > 10);
+  }
+  free_clients(clients, 2);
+}
+
+// ---- Several names
+
+static belay_request* request_for(const Name* names, bool backwards) {
+  belay_request* request = belay_request_new(BELAY_LOCK);
+  for (int i = 0; i < kMasters; ++i) {
+    const int at = backwards ? kMasters - 1 - i : i;
+    CHECK_STATUS(BELAY_OK, belay_request_add_name(request, names[at], -1));
+  }
+  return request;
+}
+
+static void name_each(Name* names) {
+  for (int i = 0; i < kMasters; ++i) {
+    name_at(i, "stock", names[i]);
+  }
+}
+
+// Holds all of them, again and again: nobody else meanwhile.
+static void body_of_holder(Server* server, const Line* parent, int64_t backwards) {
+  Name names[kMasters];
+  name_each(names);
+  belay_client* client = CLIENT(.url = server->url);
+  belay_request* request = request_for((const Name*)names, backwards != 0);
+  for (int i = 0; i < kRounds; ++i) {
+    const int64_t hold = GRANTED(belay_acquire(client, request, 0, -1, NULL));
+    say(parent, 1);
+    CHECK_INT(1, hear(parent));
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  }
+  belay_request_free(request);
+  belay_client_free(client);
+}
+
+// A line also ends when a child has no rounds left.
+static bool says(const Child* child, int rounds_left) {
+  return rounds_left > 0 && !is_silent(&child->line);
+}
+
+static void test_several_names(Server* server) {
+  const Child children[2] = {child_start(server, body_of_holder, 0),
+                             child_start(server, body_of_holder, 1)};
+  int left[2] = {kRounds, kRounds};
+  while (left[0] + left[1] > 0) {
+    int who = 0;
+    EVENTUALLY(says(&children[who = 0], left[0]) || says(&children[who = 1], left[1]));
+    CHECK_INT(1, hear(&children[who].line));
+    STAYS(5, !says(&children[1 - who], left[1 - who]));
+    say(&children[who].line, 1);
+    --left[who];
+  }
+  child_end(&children[0]);
+  child_end(&children[1]);
+}
+
+// ---- Slots that move
+
+// A name of the first master that somebody holds and somebody waits for.
+typedef struct Wanted {
+  Name name;
+  Move move;
+  belay_client* holder;
+  belay_client* waiter;
+  int64_t hold;
+} Wanted;
+
+static void make_wanted_as(Server* server, Wanted* wanted, RequestSetup first,
+                           RequestSetup second) {
+  name_at(0, "wanted", wanted->name);
+  first.name = second.name = wanted->name;
+  wanted->move = (Move){wanted->name, 0, 1};
+  wanted->holder = CLIENT(.url = server->url, .watchdog_lease_ms = kShortLeaseMs);
+  wanted->waiter = CLIENT(.url = server->url);
+  CHECK_STATUS(BELAY_OK, submit_as(wanted->holder, 1, -1, &first));
+  wanted->hold = TAKE(wanted->holder, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
+  CHECK_STATUS(BELAY_OK, submit_as(wanted->waiter, 1, -1, &second));
+  EVENTUALLY(waiters_of(wanted->holder, wanted->name) == 1);
+}
+
+static void make_wanted(Server* server, Wanted* wanted) {
+  make_wanted_as(server, wanted, (RequestSetup){0}, (RequestSetup){0});
+}
+
+// It has been the holder's for all that time, and is the waiter's next, with a later fence.
+static void hand_on(Wanted* wanted) {
+  const int64_t fence = belay_hold_fence(wanted->holder, wanted->hold, 0);
+  CHECK(next_but_of_holds(wanted->waiter, 0) == NULL);
+  CHECK_STATUS(BELAY_OK, belay_release(wanted->holder, wanted->hold));
+  const int64_t next = take_soon(wanted->waiter, 1);
+  CHECK(belay_hold_fence(wanted->waiter, next, 0) > fence);
+  give_back(wanted->waiter, next);
+  belay_client_free(wanted->holder);
+  belay_client_free(wanted->waiter);
+}
+
+static bool is_kept(const Wanted* wanted) {
+  return belay_hold_state(wanted->holder, wanted->hold) == BELAY_HOLD_HELD;
+}
+
+static void test_moved(Server* server) {
+  Wanted wanted;
+  make_wanted(server, &wanted);
+  move_begin(&wanted.move);
+  move_end(&wanted.move);
+  STAYS(kMuchLongerMs, is_kept(&wanted));
+  scripts_run_at(0);
+  CHECK_STATUS(BELAY_OK, belay_verify(wanted.holder, wanted.hold, NULL));
+  CHECK_INT(0, scripts_run_at(0));  // it is known where the slot is
+  hand_on(&wanted);
+}
+
+// Whoever waits has no connection to the master that has the slot by now.
+static void test_moved_waiters(Server* server) {
+  const RequestSetup alone = {0};
+  const RequestSetup shared = {.shared = true};
+  const RequestSetup permit = {.primitive = BELAY_SEMAPHORE, .permits = 1, .limit = 1};
+  const RequestSetup ways[][2] = {
+      {alone, alone}, {shared, alone}, {alone, shared}, {permit, permit}};
+  for (size_t i = 0; i < 2 * sizeof ways / sizeof ways[0]; ++i) {
+    Wanted wanted;
+    make_wanted_as(server, &wanted, ways[i / 2][0], ways[i / 2][1]);
+    move_begin(&wanted.move);
+    move_end(&wanted.move);
+    STAYS(i % 2 == 0 ? 0 : kShortLeaseMs / 2, is_kept(&wanted));
+    hand_on(&wanted);
+    move_begin(&(Move){wanted.name, 1, 0});
+    move_end(&(Move){wanted.name, 1, 0});
+  }
+}
+
+static void test_moves_for_long(Server* server) {
+  Wanted wanted;
+  make_wanted(server, &wanted);
+  move_begin(&wanted.move);
+  STAYS(kMuchLongerMs, is_kept(&wanted));
+  move_record(&wanted.move);
+  STAYS(kMuchLongerMs, is_kept(&wanted));
+  move_end(&wanted.move);
+  hand_on(&wanted);
+}
+
+static void test_new_names_meanwhile(Server* server) {
+  Wanted wanted;
+  make_wanted(server, &wanted);
+  move_begin(&wanted.move);
+  Name other;
+  name_beside(wanted.name, other);
+  belay_event* why = NULL;
+  REFUSED(BELAY_UNAVAILABLE, belay_lock(wanted.holder, other, -1, 500, &why));
+  CHECK_TEXT("its slot moves to another server", belay_event_message(why));
+  belay_event_free(why);
+  CHECK_STATUS(BELAY_OK, SUBMIT(wanted.holder, 2, -1, .name = other));
+  STAYS(300, next_but_of_holds(wanted.holder, 0) == NULL);
+  move_end(&wanted.move);
+  take_soon(wanted.holder, 2);
+  hand_on(&wanted);
+}
+
+// ---- Masters
+
+// Whose slots are nobody's for a while.
+static void test_killed(Server* server) {
+  belay_client* client = CLIENT(.url = server->url, .watchdog_lease_ms = kShortLeaseMs);
+  Name names[kMasters];
+  int64_t holds[kMasters];
+  name_each(names);
+  for (int i = 0; i < kMasters; ++i) {
+    holds[i] = GRANTED(belay_lock(client, names[i], -1, -1, NULL));
+  }
+  server_kill(cluster_master(2));
+  EVENTUALLY(belay_hold_state(client, holds[2]) == BELAY_HOLD_LOST);
+  REFUSED(BELAY_UNAVAILABLE, belay_lock(client, names[2], -1, 500, NULL));
+  STAYS(kMuchLongerMs, belay_hold_state(client, holds[0]) == BELAY_HOLD_HELD &&
+                           belay_hold_state(client, holds[1]) == BELAY_HOLD_HELD);
+  CHECK_STATUS(BELAY_OK, belay_release(client, holds[0]));
+  GRANTED(belay_lock(client, names[0], -1, 0, NULL));
+  server_start(cluster_master(2));
+  cluster_await();
+  GRANTED(belay_lock(client, names[2], -1, -1, NULL));
+  belay_client_free(client);
+}
+
+static int connections_at(int master) {
+  return server_connections(cluster_master(master));
+}
+
+static void test_connections(Server* server) {
+  Name names[kMasters];
+  name_each(names);
+  belay_client* client = CLIENT(.url = server->url);
+  CHECK_INT(0, connections_at(0) + connections_at(1) + connections_at(2));
+  GRANTED(belay_lock(client, names[1], -1, -1, NULL));
+  CHECK_INT(1, connections_at(1));
+  CHECK_INT(0, connections_at(0) + connections_at(2));
+  GRANTED(belay_lock(client, names[2], -1, -1, NULL));
+  CHECK_INT(1, connections_at(2));
+  CHECK_INT(0, connections_at(0));
+  belay_client_free(client);
+  EVENTUALLY(connections_at(1) + connections_at(2) == 0);
+}
+
+static void test_not_named(Server* server) {
+  Name names[kMasters];
+  name_each(names);
+  named_masters = 1;
+  belay_client* client = CLIENT(.url = server->url);
+  for (int i = kMasters - 1; i >= 0; --i) {
+    const int64_t hold = GRANTED(belay_lock(client, names[i], -1, -1, NULL));
+    CHECK_INT(1, connections_at(i));
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  }
+  belay_request* request = request_for((const Name*)names, true);
+  const int64_t all = GRANTED(belay_acquire(client, request, 0, -1, NULL));
+  CHECK_STATUS(BELAY_OK, belay_release(client, all));
+  belay_request_free(request);
+  belay_client_free(client);
+}
+
+const Test cluster_tests[] = {
+    {"Every master of a cluster has every primitive", test_primitives},
+    {"Names on all masters are held together, in any order", test_several_names},
+    {"A slot that has moved takes its holders and waiters along", test_moved},
+    {"Whoever waits in a slot is served where it has moved", test_moved_waiters},
+    {"A slot on its way keeps its holders for longer than their leases", test_moves_for_long},
+    {"A slot on its way takes new names when it has arrived", test_new_names_meanwhile},
+    {"A master that is killed touches its own names", test_killed},
+    {"Only masters that are needed are connected to", test_connections},
+    {"A master that nobody has named is found", test_not_named},
+    {NULL, NULL}};
