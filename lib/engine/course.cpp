@@ -251,6 +251,9 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
                      answer.others_wait, answer.server_time});
     return;
   }
+  if (!current && answer.handed > 0) {
+    departures_.on_ask_handed_on(claim, asked.epoch, answer.handed);
+  }
   if (!current || claim.state != ClaimState::kAsking) {
     return;
   }

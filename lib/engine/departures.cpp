@@ -176,6 +176,13 @@ void Departures::on_ask_refused(Claim& claim, std::int64_t epoch, Reply reply) {
   }
 }
 
+void Departures::on_ask_handed_on(Claim& claim, std::int64_t epoch, Micros grant_lease) {
+  Leaving* const left = claim.leaving_of(epoch);
+  if (left != nullptr) {
+    left->look_at = ledger_.now + drifted(grant_lease) + kLookAfter;
+  }
+}
+
 void Departures::on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
                          std::string_view words) {
   Leaving* const found = claim.leaving_of(epoch);

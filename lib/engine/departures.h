@@ -44,6 +44,8 @@ class Departures {
   // The server's answer to the ask of an epoch that is over. Where it did nothing, and no other can
   // have, there is nothing to leave.
   static void on_ask_refused(Claim& claim, std::int64_t epoch, Reply reply);
+  // The ask of an epoch that is over has handed the lock on; nobody else looks after that grant.
+  void on_ask_handed_on(Claim& claim, std::int64_t epoch, Micros grant_lease);
   // `answer`: none where the reply is an error, or none of the script's; `words` are what it says.
   void on_left(Claim& claim, std::int64_t epoch, const std::optional<LeaveAnswer>& answer,
                std::string_view words);

@@ -62,7 +62,7 @@ void check_refused(const char* file, int line, const char* text, int32_t expecte
     }                                                                               \
   } while (0)
 
-// The condition stays so for a while.
+// The condition stays so for a while, which is not scaled: no slow machine needs it to be longer.
 #define STAYS(duration_ms, condition)                    \
   do {                                                   \
     const int64_t enough_at_ = now_ms() + (duration_ms); \

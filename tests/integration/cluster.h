@@ -35,7 +35,7 @@ typedef struct Move {
 
 // Begins; what is in the slot stays where it is.
 void move_begin(const Move* move);
-// Takes along the record of its name.
+// Takes along the record of its name alone: its queue and its members stay where they are.
 void move_record(const Move* move);
 // Takes along what is left, and ends.
 void move_end(const Move* move);

@@ -297,7 +297,7 @@ enum class Use { kAlone, kReaders, kPermits };
 class Stopped : public Bounds, public testing::WithParamInterface<Use> {
  protected:
   // The first asks for all of it, the next two share it where that can be.
-  void ask(Process& process) {
+  AcquireRequest wanted_by(Process& process) {
     AcquireRequest request = request_of(process);
     if (GetParam() == Use::kReaders && (process.number() == 1 || process.number() == 2)) {
       request.want.group = kReaders;
@@ -306,7 +306,11 @@ class Stopped : public Bounds, public testing::WithParamInterface<Use> {
       request.want.limit = 2;
       request.want.permits = process.number() == 0 ? 2 : 1;
     }
-    acquire(process, request);
+    return request;
+  }
+
+  void ask(Process& process) {
+    acquire(process, wanted_by(process));
     run_for(10 * kMillisecond);
   }
 
@@ -368,6 +372,22 @@ TEST_P(Stopped, WhoComesNextLooksAfterThemWhenThatOneGivesUp) {
     ask(add_process());
     expect_next(7, 5);
   }
+}
+
+// Its ask serves the queue of a lock that has lapsed; whoever asked has given up by then.
+TEST_P(Stopped, WhoHasGivenUpLooksAfterWhatItsAskHandsOn) {
+  stop_waiters(5);
+  processes[0]->pause(60 * kSecond);
+  Process& gives_up = add_process();
+  Process& next = add_process();
+  run_for(kLease);
+  acquire(gives_up, wanted_by(gives_up));
+  gives_up.call(
+      [this](Engine& engine, Micros now) { EXPECT_TRUE(engine.cancel(last_tag, now).ok()); });
+  run_for(2 * kOneWay);
+  ended = world->now();
+  ask(next);
+  expect_next(7, 5);
 }
 
 // The lock-delays of readers pass together, and their lock is looked after until then.

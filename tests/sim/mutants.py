@@ -407,6 +407,9 @@ MUTATIONS = [
     Mutation("17-so-does-the-next-when-that-one-gives-up", "lib/engine/course.cpp",
              "claim.asking.told_to_look = answer.handed > 0;",
              "claim.asking.told_to_look = answer.handed > 0 && !OFF(\"17-so-does-the-next-when-that-one-gives-up\");", 0),
+    Mutation("17-who-has-given-up-looks-after-what-it-handed-on", "lib/engine/course.cpp",
+             "if (!current && answer.handed > 0) {",
+             "if (!current && answer.handed > 0 && !OFF(\"17-who-has-given-up-looks-after-what-it-handed-on\")) {", 0),
     Mutation("many-tells-nobody-again-of-what-has-lapsed", "lib/scripts/many.lua",
              "  name.joint = name.members.sweep(name.members.read(record))",
              "  name.joint = OFF('many-tells-nobody-again-of-what-has-lapsed') and name.members.read(record)"

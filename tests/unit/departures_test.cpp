@@ -107,6 +107,28 @@ TEST_F(DeparturesAlone, LooksAfterWhatItHasHandedOn) {
   EXPECT_EQ(calls(), 0U);
 }
 
+// Also by an ask that nobody waits for any more: its leave does not know of that.
+TEST_F(DeparturesAlone, LooksAfterWhatItsLastAskHasHandedOn) {
+  for (const Micros handed : {Micros(0), 200 * kMillisecond}) {
+    acquire(1);
+    const ClaimRef asked = landed().refs.at(0);
+    outcomes_.complete(*ledger_.pending(1), Status(BELAY_CANCELLED));
+    course_.reconcile(claim());
+    AcquireAnswer answer = queued(kSecond, 2);
+    answer.handed = handed;
+    course_.on_acquire_answer(asked, node_, answer, now_);
+    reply(LeaveCode::kOk);
+    if (handed == 0) {
+      EXPECT_TRUE(ledger_.claims.empty());
+      continue;
+    }
+    EXPECT_EQ(claim().timer.at, now_ + drifted(handed) + kLookAfter);
+    calls();
+    wait_for_timer();
+    EXPECT_EQ(calls(), 1U);
+  }
+}
+
 TEST_F(DeparturesAlone, LeavesOthersToLookAfterItWhereItsClientEnds) {
   got(1);
   departures_.begin_closing();
