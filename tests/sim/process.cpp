@@ -93,7 +93,9 @@ void Process::listen_to(SimLink& link) {
       if (link.connection() == id) {
         world_.answered(number_, sent);
         overhear(link, bytes, written);
-        step([&](Micros now) { core_.node(link)->on_link_bytes(bytes, now); });
+        // Whoever reads the clock has read the bytes before, wherever it waits then.
+        const Micros earliest = clock_at(written);
+        step([&](Micros now) { core_.node(link)->on_link_bytes(bytes, std::max(now, earliest)); });
       }
     });
   };
