@@ -19,7 +19,7 @@ Micros Service::reconnect() const {
 }
 
 Micros Service::allowance(const std::string& name, Micros since) const {
-  const Micros lease = std::max(100 * kMillisecond, 8 * figures_.longest_delay + 40 * kMillisecond);
+  const Micros lease = std::max(100 * kMillisecond, 8 * figures_.longest_delay + 60 * kMillisecond);
   const Micros grant = lease * 102 / 100 + 10 * kMillisecond + 2 * figures_.longest_delay;
   Micros sum = 0;
   int stopped = 0;
