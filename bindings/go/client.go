@@ -28,7 +28,8 @@ type Client struct {
 // Open creates a client. It connects in the background, and reconnects whenever the connection breaks. The url is
 // redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path, with options of the library as parameters:
 // redis://host/0?watchdog_lease_ms=10000. rediss:// is redis:// with TLS. Empty: the environment variable BELAY_URL, else
-// redis://localhost:6379. A master and its replicas are several hosts in any order: redis://a,b:6380,c. A client lives until Close, also if nobody refers to it any more; a nil Option is ignored.
+// redis://localhost:6379. A master and its replicas are several hosts in any order: redis://a,b:6380,c. The master that
+// sentinels know as NAME is redis-sentinel://a,b,c/NAME. A client lives until Close, also if nobody refers to it any more; a nil Option is ignored.
 func Open(url string, options ...Option) (*Client, error) {
 	config := config{logger: slog.Default()}
 	With("log_events", "warning")(&config)

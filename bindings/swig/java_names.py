@@ -36,7 +36,8 @@ EXTRA = {  # what an exception tells beside what all tell
 }
 OPTIONS = {  # what its setter in Java says of an option otherwise than in C
     "url": "Set the server: redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path, with other options as "
-           "parameters, such as ?label=x. rediss:// is redis:// with TLS. Default: the environment variable BELAY_URL, else redis://localhost:6379.",
+           "parameters, such as ?label=x. redis://a,b,c is a master and its replicas, redis-sentinel://a,b,c/NAME the master that these "
+           "sentinels know as NAME. rediss:// and rediss-sentinel:// are the same with TLS. Default: the environment variable BELAY_URL, else redis://localhost:6379.",
     "password": "Set the password, instead of the URL's. No message or log line contains it.",
     "max_pending": "Set how many calls may be pending at once, 1..10000000; default 100000.",
 }

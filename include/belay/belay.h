@@ -148,9 +148,14 @@ BELAY_API const char* belay_options_error(const belay_options* options);
  * redis://host1,host2:port,host3 names a master and its replicas in any order, 32 hosts at most. The client
  * uses the one that says that it is the master, and looks for it again when that changes. User, password and
  * database are the same for all. docs/guarantees.md says what a failover may lose.
+ * redis-sentinel://[[user]:password@]sentinel1[:port],sentinel2,.../NAME[?db=n] is the master that these
+ * sentinels know as NAME; their port is 26379 unless it says another. The client asks all of them where it
+ * is, and follows it when they make another host the master. User, password and database are the master's;
+ * the options sentinel_user and sentinel_password are the sentinels'. rediss-sentinel:// is the same with TLS,
+ * to the sentinels and to the master.
  * Parameters set options by their names (belay_option_name): redis://host/0?watchdog_lease_ms=10000&label=x.
- * The database of a unix socket is the parameter db. The options url, user, password and password_file
- * cannot be parameters. A parameter that is given twice is an error. A setter overrides the URL's parameter,
+ * The database of a unix socket is the parameter db. The options url, user, password, password_file
+ * and sentinel_password cannot be parameters. A parameter that is given twice is an error. A setter overrides the URL's parameter,
  * whichever comes first. A later URL replaces all of an earlier one, but not its error. */
 BELAY_API int32_t belay_options_set_url(belay_options* options, const char* url);
 /* Set the ACL user, instead of the URL's. Default: the server's default user. */
@@ -216,14 +221,16 @@ enum belay_log_level {
 BELAY_API int32_t belay_options_set_log_level(belay_options* options, int32_t level);
 
 /* Set any option by its name, as its setter does: "watchdog_lease_ms", "10000". A number stands in the
- * option's unit; a level is a name or a number. An unknown name gives INVALID_ARGUMENT. An option that has no
+ * option's unit; a level is a name or a number. An unknown name gives INVALID_ARGUMENT. Options that have no
  * setter:
+ * sentinel_user, sentinel_password: who the client is to sentinels; default: nobody. Also from the
+ * environment: BELAY_SENTINEL_USER, BELAY_SENTINEL_PASSWORD.
  * log_events: what the client tells by LOG events, a level; default none. 1000 of them wait to be taken at
  * most; the next one tells how many were dropped meanwhile. They do not count as pending. */
 BELAY_API int32_t belay_options_set(belay_options* options, const char* name, const char* value);
 /* The value of the option `name` in these options, as belay_options_set takes it: the default, or what the
- * environment, the URL or a setter says. "" for url, user, password and password_file, which may hold a
- * secret. What is wrong in the environment or the URL, only belay_options_error tells. The text lives until
+ * environment, the URL or a setter says. "" for url, user, password, password_file and
+ * sentinel_password, which may hold a secret. What is wrong in the environment or the URL, only belay_options_error tells. The text lives until
  * the next call for the same option; call this also after belay_client_new. NULL: there is no such option, or
  * `options` is NULL. */
 BELAY_API const char* belay_options_get(belay_options* options, const char* name);

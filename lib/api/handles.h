@@ -21,7 +21,8 @@
 struct belay_options {
   belay::Config defaults;                     // with the environment's, but for the URL
   belay::Config config;                       // what has become of them
-  std::vector<belay::Endpoint> endpoints{1};  // of the server, or of a master and its replicas
+  std::vector<belay::Endpoint> endpoints{1};  // of a server or a master with replicas, or sentinels
+  std::string master;                         // as these sentinels call it; "": they are none
   std::set<const belay::Option*> chosen;      // that were set: no URL changes them
   std::optional<std::string> user;            // overrides the URL's
   std::optional<belay::Secret> password;

@@ -74,7 +74,10 @@ belay_client* belay::client_on(Topology topology, belay_options* options) {
 belay_client* belay_client_new(belay_options* options) {
   return options == nullptr || !options->trouble().ok()
              ? nullptr
-             : belay::client_on(belay::on_one_server(options->endpoints), options);
+             : belay::client_on(options->master.empty()
+                                    ? belay::on_one_server(options->endpoints)
+                                    : belay::on_sentinels(options->endpoints, options->master),
+                                options);
 }
 
 void belay_client_free(belay_client* client) {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kMs = kMillisecond;
 constexpr std::int64_t kMaxPath = 4095;
+constexpr std::int64_t kMaxUser = 255;
 
 // "1.2" of 12.
 std::string version_name(std::int64_t version) {
@@ -123,6 +124,18 @@ const Option kOptionTable[kOptions] = {
      .high = kTls13,
      .number = &Config::tls_min_version,
      .type = OptionType::kVersion},
+    {.name = "sentinel_user",
+     .about = "of redis-sentinel://: the ACL user of the sentinels",
+     .variable = "BELAY_SENTINEL_USER",
+     .high = kMaxUser,
+     .text = &Config::sentinel_user,
+     .type = OptionType::kText},
+    {.name = "sentinel_password",
+     .about = "of redis-sentinel://: the password of the sentinels",
+     .variable = "BELAY_SENTINEL_PASSWORD",
+     .hidden = &Config::sentinel_password,
+     .type = OptionType::kSecret,
+     .secret = true},
 };
 
 std::string Option::range() const {
@@ -162,6 +175,10 @@ Status Option::set_number(std::int64_t value, Config* config) const {
 }
 
 Status Option::set_text(const std::string& value, Config* config) const {
+  if (type == OptionType::kSecret) {
+    config->*hidden = Secret(std::string_view(value));
+    return {};
+  }
   if (type == OptionType::kText) {
     const auto size = static_cast<std::int64_t>(value.size());
     if (size < low || size > high || value.find_first_of(forbidden) != std::string::npos) {
@@ -194,6 +211,9 @@ void Option::copy(const Config& from, Config* to) const {
   }
   if (text != nullptr) {
     to->*text = from.*text;
+  }
+  if (hidden != nullptr) {
+    to->*hidden = from.*hidden;
   }
 }
 

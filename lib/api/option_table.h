@@ -16,7 +16,8 @@ enum class OptionType : std::uint8_t {
   kNumber,
   kLevel,
   kVersion,  // of TLS
-  kText
+  kText,
+  kSecret  // nobody may see it; no URL parameter
 };
 
 struct Option {
@@ -30,6 +31,7 @@ struct Option {
   std::int64_t scale = 1;  // of the field, in the unit
   std::int64_t Config::*number = nullptr;
   std::string Config::*text = nullptr;
+  Secret Config::*hidden = nullptr;
   const char* forbidden = "";  // bytes of a text
   const char* fallback = "";   // of what has no field: the default in words
   OptionType type = OptionType::kServer;
@@ -43,13 +45,13 @@ struct Option {
 
   // Sets the field; or "NAME was VALUE: RANGE is allowed", and nothing is changed.
   Status set_number(std::int64_t value, Config* config) const;
-  // The same, of what is a number, a level or a text.
+  // The same, of what is a number, a level, a text or a secret.
   Status set_text(const std::string& value, Config* config) const;
 
   void copy(const Config& from, Config* to) const;
 };
 
-inline constexpr std::size_t kOptions = 18;
+inline constexpr std::size_t kOptions = 20;
 
 extern const Option kOptionTable[kOptions];
 

@@ -73,9 +73,9 @@ std::int32_t set_text(belay_options* options, const belay::Option& option, const
 std::string instead_of(const belay::Option& option) {
   const std::string_view name = option.name;
   return name == "url" ? "the URL itself is that option"
-         : name == "password_file"
-             ? "only a setter or belay_options_set takes that option"
-             : "user and password stand before the host: redis://user:password@host";
+         : name == "user" || name == "password"
+             ? "user and password stand before the host: redis://user:password@host"
+             : "only a setter or belay_options_set takes that option";
 }
 
 // Sets what a parameter of a URL says; or what is wrong with it, without a word of its value.
@@ -88,7 +88,7 @@ std::string take_parameter(std::string_view name, const std::string& value, Conf
     return "there is no parameter" + (plain && !name.empty() ? " " + std::string(name) : "") +
            (name == "db" ? ": the database stands after the host, as in redis://host/1" : "");
   }
-  if (option->type == belay::OptionType::kServer) {
+  if (option->type == belay::OptionType::kServer || option->type == belay::OptionType::kSecret) {
     return std::string(name) + " is no parameter: " + instead_of(*option);
   }
   if (!taken->insert(option).second) {
@@ -121,6 +121,7 @@ Status take_url(belay_options* options, std::string_view url) {
   }
   options->config = std::move(config);
   options->endpoints = std::move(server.value.endpoints);
+  options->master = std::move(server.value.master);
   options->url_variable = Status();
   return {};
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/contract.h"
 #include "base/endpoint.h"
+#include "base/secret.h"
 #include "base/status.h"
 
 namespace belay {
@@ -25,6 +26,8 @@ inline constexpr std::int64_t kTls13 = 13;
 
 struct Config {
   Credentials credentials;
+  std::string sentinel_user;
+  Secret sentinel_password;
   std::int32_t database = 0;
   std::string label;
   std::string prefix = "belay:";

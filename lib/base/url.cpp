@@ -18,6 +18,8 @@ namespace {
 constexpr std::int32_t kMaxDatabase = 1'000'000;  // a sanity bound: servers have 16 by default
 constexpr std::size_t kMaxHosts = 32;             // likewise: a master has a few replicas
 constexpr std::size_t kLongestHost = 253;         // of a name in DNS
+constexpr std::size_t kLongestMaster = 255;       // a sanity bound
+constexpr std::uint16_t kSentinelPort = 26379;
 
 std::optional<std::int32_t> parse_number(std::string_view digits, std::int32_t low,
                                          std::int32_t high) {
@@ -55,9 +57,9 @@ std::optional<std::string> percent_decoded(std::string_view text) {
 
 // "redis://***", or "" for a scheme that nobody knows: it may be anything.
 std::string shown_scheme(std::string_view url) {
-  static constexpr std::array<std::string_view, 12> kSchemes{
-      "redis", "unix", "rediss", "valkey",   "valkeys",        "http",
-      "https", "tcp",  "tls",    "sentinel", "redis-sentinel", "file"};
+  static constexpr std::array<std::string_view, 13> kSchemes{
+      "redis", "unix", "rediss",   "valkey",         "valkeys",         "http", "https",
+      "tcp",   "tls",  "sentinel", "redis-sentinel", "rediss-sentinel", "file"};
   const std::string_view scheme = url.substr(0, url.find("://"));
   const bool known = scheme.size() < url.size() &&
                      std::find(kSchemes.begin(), kSchemes.end(), scheme) != kSchemes.end();
@@ -241,22 +243,57 @@ Status read_query(std::string_view url, std::string_view query, bool takes_db,
   return status;
 }
 
-Status parse_redis(std::string_view url, std::string_view rest, const UrlParameter& take,
-                   ServerUrl* server) {
+// What stands behind the slash, as it is written: a database, or, of sentinels, a master.
+Status read_path(std::string_view url, std::string_view path, bool of_sentinels,
+                 ServerUrl* server) {
+  if (!of_sentinels) {
+    return path.empty() ? Status() : read_database(url, path, server);
+  }
+  const auto name = percent_decoded(path);
+  if (!name) {
+    return malformed(url, path, "the name of the master has a bad % escape");
+  }
+  const bool is_name = std::none_of(name->begin(), name->end(), [](char byte) {
+    const auto code = static_cast<unsigned char>(byte);
+    return code <= ' ' || code == 0x7F || byte == '/' || byte == '#';
+  });
+  if (name->empty() || name->size() > kLongestMaster || !is_name) {
+    return malformed(url, path,
+                     "the name of the master stands behind the sentinels, as in "
+                     "redis-sentinel://host/mymaster: 1.." +
+                         std::to_string(kLongestMaster) +
+                         " bytes without spaces, '/' and '#'; the database is the parameter db");
+  }
+  server->master = *name;
+  return {};
+}
+
+// host[:port][,host[:port]...][/path][?parameters]
+Status parse_hosts(std::string_view url, std::string_view rest, bool of_sentinels,
+                   const UrlParameter& take, ServerUrl* server) {
   const std::size_t mark = rest.find('?');
   if (mark != std::string_view::npos) {
-    if (Status status = read_query(url, rest.substr(mark + 1), false, take, server); !status.ok()) {
+    if (Status status = read_query(url, rest.substr(mark + 1), of_sentinels, take, server);
+        !status.ok()) {
       return status;
     }
     rest = rest.substr(0, mark);
   }
-  const std::size_t slash = rest.find('/');
-  const std::string_view authority = rest.substr(0, slash);
-  Status status = read_hosts(url, authority, server);
-  if (status.ok() && slash != std::string_view::npos && slash + 1 < rest.size()) {
-    status = read_database(url, rest.substr(slash + 1), server);
-  }
-  return status;
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  server->endpoints.front().port = of_sentinels ? kSentinelPort : server->endpoints.front().port;
+  Status status = read_hosts(url, rest.substr(0, slash), server);
+  return status.ok()
+             ? read_path(url, rest.substr(std::min(slash + 1, rest.size())), of_sentinels, server)
+             : status;
+}
+
+// redis://, or a scheme like it: `s` behind redis asks for TLS.
+Status parse_redis(std::string_view url, std::string_view scheme, std::string_view rest,
+                   const UrlParameter& take, ServerUrl* server) {
+  server->endpoints.front().tls = scheme.starts_with("rediss");
+  return server->endpoints.front().tls && !kHasTls
+             ? unsupported(url, url, "this library was built without TLS")
+             : parse_hosts(url, rest, scheme.ends_with("-sentinel"), take, server);
 }
 
 Status parse_unix(std::string_view url, std::string_view rest, const UrlParameter& take,
@@ -295,7 +332,9 @@ bool names_user_twice(std::string_view userinfo) {
 Result<ServerUrl> parse_url(std::string_view url, const UrlParameter& take) {
   const std::size_t colon = url.find("://");
   if (colon == std::string_view::npos) {
-    return malformed(url, url, "there is no scheme; redis://, rediss:// and unix:// are known");
+    return malformed(url, url,
+                     "there is no scheme; redis://, redis-sentinel:// and unix:// are known, and "
+                     "with TLS rediss:// and rediss-sentinel://");
   }
   const std::string_view scheme = url.substr(0, colon);
   std::string_view rest = url.substr(colon + 3);
@@ -315,17 +354,15 @@ Result<ServerUrl> parse_url(std::string_view url, const UrlParameter& take) {
     rest = rest.substr(at + 1);
   }
   Status status;
-  if (scheme == "redis") {
-    status = parse_redis(url, rest, take, &server);
-  } else if (scheme == "unix") {
+  if (scheme == "unix") {
     status = parse_unix(url, rest, take, &server);
-  } else if (scheme == "rediss") {
-    server.endpoints.front().tls = true;
-    status = kHasTls ? parse_redis(url, rest, take, &server)
-                     : unsupported(url, url, "this library was built without TLS");
+  } else if (scheme == "redis" || scheme == "rediss" || scheme == "redis-sentinel" ||
+             scheme == "rediss-sentinel") {
+    status = parse_redis(url, scheme, rest, take, &server);
   } else {
-    status =
-        unsupported(url, url, "the scheme is not supported; redis://, rediss:// and unix:// are");
+    status = unsupported(url, url,
+                         "the scheme is not supported; redis://, redis-sentinel:// and unix:// "
+                         "are, and with TLS rediss:// and rediss-sentinel://");
   }
   if (!status.ok()) {
     return status;

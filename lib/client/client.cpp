@@ -162,7 +162,7 @@ Client::Client(Config config, PasswordOrigin password_origin, const Identity& id
 }
 
 Status Client::start(Topology topology) {
-  const Endpoint& first = topology.servers.front().front();
+  const Endpoint& first = topology.first();
   if (first.tls) {
     // What is wrong with a file is better said now.
     if (const auto tls = Tls::create(config_, first); !tls.ok()) {
@@ -391,8 +391,8 @@ void Client::tell_of_log(std::int32_t level, const std::string& message) {
   queue_.push(std::move(event));
 }
 
-// A node is let go of by the loop's thread, and closes its links before: none that tells of
-// anything is without a node.
+// A link is let go of by the loop's thread, which closes it before: none that tells of anything is
+// without a peer.
 
 // The password anew, which may have been exchanged; outside the monitor, as a disk may be slow.
 void Client::on_link_open(Link& link) {
@@ -400,11 +400,11 @@ void Client::on_link_open(Link& link) {
       password_origin_.path.empty() ? PasswordFile() : read_again(password_origin_);
   const Entry entry(*this);
   if (!file.ok()) {
-    core_->node(link)->on_link_closed(file.status, entry.now());
+    core_->peer(link)->on_link_closed(file.status, entry.now());
     return;
   }
   take_password(std::move(file.value));
-  core_->node(link)->on_link_open(entry.now());
+  core_->peer(link)->on_link_open(entry.now());
 }
 
 // What is to be warned of is said when it changes.
@@ -426,14 +426,14 @@ void Client::on_link_bytes(Link& link, const void* connection, std::string_view 
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kPiece))) {
     const Entry entry(*this);
     if (static_cast<SocketLink&>(link).is_open(connection)) {
-      core_->node(link)->on_link_bytes(bytes.substr(0, kPiece), entry.now());
+      core_->peer(link)->on_link_bytes(bytes.substr(0, kPiece), entry.now());
     }
   }
 }
 
 void Client::on_link_closed(Link& link, const Status& why) {
   const Entry entry(*this);
-  core_->node(link)->on_link_closed(why, entry.now());
+  core_->peer(link)->on_link_closed(why, entry.now());
 }
 
 // Called by the engine, inside the monitor.

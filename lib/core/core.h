@@ -33,7 +33,10 @@ class Core {
   void on_timer(Micros now);
   [[nodiscard]] Micros next_deadline() const;
 
-  // Of the server behind a link, which hears of what happens to the link; null: it was let go of.
+  // Whoever hears of what happens to a link; null: it was let go of.
+  Peer* peer(const Link& link) { return router_.peer_at(link); }
+
+  // Of the server behind a link.
   Node* node(const Link& link) { return router_.node_at(link); }
 
   Engine& engine() { return engine_; }

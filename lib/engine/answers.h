@@ -29,8 +29,8 @@ struct AcquireArgs {
   std::size_t local_waiters = 0;
 };
 
-// What a grant lease allows for the ageing of the clock's bound: 0.5 % in the 6 s between a waiter's
-// polls, and as much again where the clocks really drift, the other way.
+// What a grant lease allows for the ageing of the clock's bound: 0.5 % in the 6 s between a
+// waiter's polls, and as much again where the clocks really drift, the other way.
 inline constexpr Micros kAgeing = 60 * kMillisecond;
 
 // The longest grant lease of a client with such a request timeout; and of anybody.

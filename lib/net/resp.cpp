@@ -180,6 +180,15 @@ Reply Reply::at(std::size_t index) const {
   return Reply(reply_->element[index]);
 }
 
+std::string_view Reply::text_of(std::string_view field) const {
+  for (std::size_t i = 0; i + 1 < size(); i += 2) {
+    if (at(i).text() == field) {
+      return at(i + 1).text();
+    }
+  }
+  return {};
+}
+
 std::optional<Reply> Reply::without(std::string_view mark) const {
   Reply rest = *this;
   if (is_string() && text().ends_with(mark)) {

@@ -33,6 +33,8 @@ class Reply {
   [[nodiscard]] std::int64_t integer() const;   // of an integer or of a text of digits; 0 otherwise
   [[nodiscard]] std::size_t size() const;       // how many elements; 0 if it has none
   [[nodiscard]] Reply at(std::size_t index) const;
+  // What a map says under that name; "" where it does not, or is none.
+  [[nodiscard]] std::string_view text_of(std::string_view field) const;
 
   // The reply without `mark`, with which a string ends, or which is the last element; none where it
   // bears another mark, or none.

@@ -22,16 +22,6 @@ std::pair<long, long> version_number(const std::string& text) {
   return {major, *end == '.' ? std::strtol(end + 1, nullptr, 10) : 0};
 }
 
-// A field of a HELLO reply, which is a map.
-std::string_view field_of(Reply map, std::string_view name) {
-  for (std::size_t i = 0; i + 1 < map.size(); i += 2) {
-    if (map.at(i).text() == name) {
-      return map.at(i + 1).text();
-    }
-  }
-  return {};
-}
-
 std::string_view line_of(std::string_view info, std::string_view name) {
   const std::size_t start = info.find(name);
   if (start == std::string_view::npos) {
@@ -270,13 +260,19 @@ Status Connection::check_server(Reply hello) {
     }
     return status;
   }
-  const std::string version(field_of(hello, "version"));
+  const std::string version(hello.text_of("version"));
   if (version_number(version) < version_number(kOldestServer)) {
     return {BELAY_UNSUPPORTED_SERVER, link_.endpoint().display() + " has version '" +
                                           config_.credentials.masked(version) + "', at least " +
                                           kOldestServer + " is needed"};
   }
-  if (const std::string_view role = field_of(hello, "role"); role == "replica" || role == "slave") {
+  if (hello.text_of("mode") == "sentinel") {
+    return {BELAY_UNSUPPORTED_SERVER,
+            link_.endpoint().display() +
+                " is a sentinel: name it and its master, as in redis-sentinel://" +
+                link_.endpoint().display() + "/mymaster"};
+  }
+  if (const std::string_view role = hello.text_of("role"); role == "replica" || role == "slave") {
     met_replica_ = true;
     return {BELAY_UNAVAILABLE, link_.endpoint().display() + " is a replica: it takes no locks"};
   }

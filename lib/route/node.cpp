@@ -9,9 +9,6 @@ namespace belay {
 
 namespace {
 
-constexpr Micros kFirstBackoff = 10 * kMillisecond;
-constexpr Micros kLastBackoff = 2 * kSecond;
-constexpr int kBackoffDoublings = 8;  // 10 ms doubled eight times is beyond the last
 constexpr Micros kTellDropped = 60 * kSecond;
 
 }  // namespace
@@ -20,7 +17,7 @@ Node::Node(const Config& config, std::string inbox, std::uint64_t seed, Links li
     : config_(config),
       inbox_(std::move(inbox)),
       log_(log),
-      random_(seed),
+      backoff_(seed),
       links_(std::move(links)),
       link_(links_.front()),
       discovery_(links_.size()) {}
@@ -93,14 +90,6 @@ void Node::connect(Micros now) {
   connection_->open();
 }
 
-// Full jitter (Brooker 2015): anything up to the doubled delay.
-Micros Node::backoff() {
-  const Micros ceiling =
-      std::min(kLastBackoff, kFirstBackoff << std::min(failures_, kBackoffDoublings));
-  ++failures_;
-  return random_.between(kMillisecond, ceiling);
-}
-
 void Node::fail(const Status& why, Micros now) {
   const bool was_up = up();
   connection_->end();
@@ -124,11 +113,28 @@ void Node::fail(const Status& why, Micros now) {
   }
   trouble_ = *trouble;
   const bool refused = belay_status_class(trouble_.code) == BELAY_CLASS_REFUSED;
-  act_at_ = now + (refused ? kLastBackoff : backoff());
+  act_at_ = now + (refused ? Backoff::kLongest : backoff_.next());
   if (was_up) {
     events_->on_node_down(*this, now);
   }
   if (refused) {
+    events_->on_node_refused(*this, now);
+  }
+}
+
+void Node::move_to(std::shared_ptr<Link> link, const Status& why, Micros now) {
+  links_ = {std::move(link)};
+  discovery_ = Discovery(1);
+  if (connected() || state_ == State::kConnecting) {
+    fail(why, now);
+  }
+  backoff_.reset();
+  act_at_ = now;
+}
+
+void Node::on_nowhere(const Status& why, Micros now) {
+  trouble_ = why;
+  if (refused()) {
     events_->on_node_refused(*this, now);
   }
 }
@@ -193,7 +199,9 @@ void Node::on_heard(const Heard& heard, Micros now) {
   using What = Heard::What;
   if (heard.sent != kNever) {
     round_trips_.sample(heard.sent, now);
-    failures_ = up() && heard.what != What::kFailed ? 0 : failures_;
+    if (up() && heard.what != What::kFailed) {
+      backoff_.reset();
+    }
   }
   switch (heard.what) {
     case What::kNothing:

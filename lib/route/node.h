@@ -13,29 +13,35 @@
 
 #include "base/config.h"
 #include "base/log.h"
-#include "base/random.h"
 #include "net/link.h"
+#include "route/backoff.h"
 #include "route/clock_bound.h"
 #include "route/command.h"
 #include "route/connection.h"
 #include "route/discovery.h"
 #include "route/node_events.h"
 #include "route/old_connections.h"
+#include "route/peer.h"
 #include "route/round_trips.h"
 
 namespace belay {
 
-class Node {
+class Node final : public Peer {
  public:
   // `links`: to wherever it may be.
   Node(const Config& config, std::string inbox, std::uint64_t seed, Links links, Log& log);
 
-  // Inputs. From the start on, `events` hears of everything.
+  // Inputs. From the start on, `events` hears of everything. `now`: kNever where its links lead
+  // nowhere until it is told where it is.
   void start(NodeEvents& events, Micros now);
   void stop();
-  void on_link_open(Micros now);
-  void on_link_bytes(std::string_view bytes, Micros now);
-  void on_link_closed(const Status& why, Micros now);
+  void on_link_open(Micros now) override;
+  void on_link_bytes(std::string_view bytes, Micros now) override;
+  void on_link_closed(const Status& why, Micros now) override;
+  // It is at the end of this link by now, and why. A connection to another place ends.
+  void move_to(std::shared_ptr<Link> link, const Status& why, Micros now);
+  // Nobody can say where it is.
+  void on_nowhere(const Status& why, Micros now);
   void on_timer(Micros now);
   [[nodiscard]] Micros next_deadline() const;
 
@@ -98,6 +104,9 @@ class Node {
 
   [[nodiscard]] bool has(const Link& link) const;
 
+  // Where it is sought next.
+  [[nodiscard]] const Endpoint& goal() const { return links_[discovery_.at()]->endpoint(); }
+
   [[nodiscard]] std::string display() const { return link_->endpoint().display(); }
 
  private:
@@ -106,7 +115,7 @@ class Node {
   // Its connection is open.
   [[nodiscard]] bool connected() const { return state_ == State::kGreeting || up(); }
 
-  [[nodiscard]] ServerRun server() const { return {connection_->run_id(), link_.get()}; }
+  [[nodiscard]] ServerRun server() const { return {connection_->run_id(), display()}; }
 
   [[nodiscard]] Micros share() const;
   void connect(Micros now);
@@ -116,13 +125,12 @@ class Node {
   void on_greeted(const Heard& heard, Micros now);
   void kill_old(Micros now);
   void become_up_when_idle(Micros now);
-  Micros backoff();
 
   const Config& config_;
   const std::string inbox_;
   Log& log_;
-  Random random_;
-  const Links links_;
+  Backoff backoff_;
+  Links links_;
   std::shared_ptr<Link> link_;  // one of them
   Discovery discovery_;
   NodeEvents* events_ = nullptr;
@@ -130,7 +138,6 @@ class Node {
   State state_ = State::kStopped;
   Micros act_at_ = kNever;  // when to connect, or to give up connecting and greeting
   Micros patience_ = 0;     // with connecting
-  int failures_ = 0;
   ClockBound clock_;
   RoundTrips round_trips_;
   Status trouble_;

@@ -10,7 +10,7 @@ constexpr std::size_t kMost = 64;
 
 bool ServerRun::may_be(const ServerRun& other) const {
   const bool told = !run_id.empty() && !other.run_id.empty();
-  return told ? run_id == other.run_id : link == other.link;
+  return told ? run_id == other.run_id : where == other.where;
 }
 
 void OldConnections::add(const ServerRun& server, std::int64_t id) {

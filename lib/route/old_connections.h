@@ -7,14 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "net/link.h"
-
 namespace belay {
 
 // A run of a server, as far as it is known, and where it was.
 struct ServerRun {
   std::string run_id;
-  const Link* link = nullptr;
+  std::string where;
 
   // Where the servers do not tell their runs, an endpoint is taken for a server.
   [[nodiscard]] bool may_be(const ServerRun& other) const;

@@ -34,19 +34,28 @@ Router::Router(const Config& config, Topology topology, Dial dial, std::string i
       node_in(*homes_.back());
     }
   }
+  if (topology_.watched) {
+    sentinels_.emplace(config_, *topology_.watched, dial_, seed_, log_);
+  }
 }
 
 void Router::start(NodeEvents& events, Micros now) {
   events_ = &events;
   for (const Server& server : servers_) {
     if (server.node != nullptr) {
-      server.node->start(events, now);
+      server.node->start(events, sentinels_ ? kNever : now);
     }
+  }
+  if (sentinels_) {
+    sentinels_->start([this](Micros at) { follow_sentinels(at); }, now);
   }
 }
 
 void Router::stop() {
   events_ = nullptr;
+  if (sentinels_) {
+    sentinels_->stop();
+  }
   for (const Server& server : servers_) {
     if (server.node != nullptr) {
       server.node->stop();
@@ -60,10 +69,13 @@ void Router::on_timer(Micros now) {
       server.node->on_timer(now);
     }
   }
+  if (sentinels_) {
+    sentinels_->on_timer(seeks(), now);
+  }
 }
 
 Micros Router::next_deadline() const {
-  Micros next = kNever;
+  Micros next = sentinels_ ? sentinels_->next_deadline(seeks()) : kNever;
   for (const Server& server : servers_) {
     if (server.node != nullptr) {
       next = std::min({next, server.node->next_deadline(),
@@ -88,6 +100,19 @@ void Router::close_idle(const std::function<bool(const Node&)>& is_needed, Micro
       dropped_ += server.node->dropped();
       server.node.reset();
     }
+  }
+}
+
+void Router::follow_sentinels(Micros now) {
+  Node& node = *servers_.front().node;
+  const std::optional<Endpoint> master = sentinels_->master();
+  if (!master) {
+    node.on_nowhere(sentinels_->trouble(), now);
+  } else if (node.goal().display() != master->display()) {
+    node.move_to(dial_(*master),
+                 {BELAY_UNAVAILABLE, "sentinels say that '" + sentinels_->name() + "' is at " +
+                                         master->display() + " by now"},
+                 now);
   }
 }
 
@@ -121,8 +146,16 @@ Node* Router::node_at(const Link& link) {
   return found == servers_.end() ? nullptr : found->node.get();
 }
 
+Peer* Router::peer_at(const Link& link) {
+  Node* const node = node_at(link);
+  return node != nullptr || !sentinels_ ? node : sentinels_->at(link);
+}
+
 Links Router::links_to_flush() {
   Links links;
+  if (sentinels_) {
+    sentinels_->add_links_to_flush(&links);
+  }
   for (const Server& server : servers_) {
     if (server.node != nullptr && server.node->link()->take_queued()) {
       links.push_back(server.node->link());

@@ -1,6 +1,6 @@
 // The servers that a client knows, each a node while it is connected to or about to be, and which
-// of them answers for a slot: as the topology begins, and as servers have said since. Used inside
-// the client's monitor; owned by the core.
+// of them answers for a slot: as the topology begins, and as servers or sentinels have said since.
+// Used inside the client's monitor; owned by the core.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "net/link.h"
 #include "route/node.h"
+#include "route/sentinels.h"
 #include "route/server_error.h"
 #include "route/topology.h"
 
@@ -45,8 +46,10 @@ class Router {
 
   std::uint16_t group_of(std::uint16_t slot) { return topology_.place_of(slot).group; }
 
-  // Whose link it is; null where that node has been let go of.
+  // Whose link it is; null where that node has been let go of, or has moved away from there.
   Node* node_at(const Link& link);
+  // The same, of a sentinel, too.
+  Peer* peer_at(const Link& link);
   // What is to be written now that the monitor is left.
   Links links_to_flush();
   // The only link that waits for that, or that there is; null: there is no such.
@@ -96,6 +99,10 @@ class Router {
 
   [[nodiscard]] Micros idle() const { return 60 * kSecond + config_.request_timeout; }
 
+  // Nobody is connected to the master that is watched.
+  [[nodiscard]] bool seeks() const { return !servers_.front().node->up(); }
+
+  void follow_sentinels(Micros now);
   Server& server_of(std::uint16_t slot);
   Node& node_in(Server& server);
   Server* server_at(const Endpoint& endpoint);
@@ -112,6 +119,7 @@ class Router {
   NodeEvents* events_ = nullptr;
   std::list<Server> servers_;
   std::vector<Server*> homes_;  // those of the topology
+  std::optional<Sentinels> sentinels_;
   std::unordered_map<std::uint16_t, Moved> moved_;
   std::size_t dropped_ = 0;  // messages, by nodes that are gone
   // While an error reply is dealt with.

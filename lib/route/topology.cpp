@@ -11,6 +11,14 @@ Topology on_one_server(std::vector<Endpoint> endpoints) {
   return {{std::move(endpoints)}, [](std::uint16_t /*slot*/) { return Place(); }, false};
 }
 
+Topology on_sentinels(std::vector<Endpoint> sentinels, const std::string& master) {
+  Endpoint nowhere;
+  nowhere.path = "'" + master + "'";
+  Topology topology = on_one_server({nowhere});
+  topology.watched = Watched{std::move(sentinels), master};
+  return topology;
+}
+
 Topology on_a_cluster(const std::vector<Endpoint>& nodes, const std::vector<SlotRange>& ranges) {
   Topology topology;
   for (const Endpoint& node : nodes) {

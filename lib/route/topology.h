@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/endpoint.h"
@@ -17,8 +19,15 @@ struct Place {
   std::uint16_t group = 0;
 };
 
+// A master that sentinels watch, and what they call it.
+struct Watched {
+  std::vector<Endpoint> sentinels;
+  std::string master;
+};
+
 struct Topology {
-  // Of each server, the endpoints at which it may be.
+  // Of each server, the endpoints at which it may be; of one that is watched, a name in place of
+  // these.
   std::vector<std::vector<Endpoint>> servers;
   std::function<Place(std::uint16_t slot)> place_of;
   // The servers are nodes of a cluster. Slots move between them, also to others than these, and a
@@ -26,10 +35,20 @@ struct Topology {
   // all, but each counts only its own: who is told that a name is theirs may have been taken for
   // gone by the server that said so.
   bool is_cluster = false;
+  // Where the only server is, these say.
+  std::optional<Watched> watched = {};
+
+  // One that is connected to first.
+  [[nodiscard]] const Endpoint& first() const {
+    return watched ? watched->sentinels.front() : servers.front().front();
+  }
 };
 
 // Every slot, in one group, is on one server: at any of these endpoints.
 Topology on_one_server(std::vector<Endpoint> endpoints);
+
+// The same, where sentinels say it is, which know it as `master`.
+Topology on_sentinels(std::vector<Endpoint> sentinels, const std::string& master);
 
 // The slots from `first` to `last` are on a node of a cluster: by its place in the list of nodes.
 struct SlotRange {

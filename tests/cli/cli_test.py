@@ -845,6 +845,13 @@ class WithAPassword(CliTest):
             self.assertIn(f"BELAY_URL={self.server.url(left)}\n", out)
             self.assertNotIn("sesame", out)
 
+    def test_that_of_sentinels_is_not_shown_to_the_command(self):
+        code, out, err = self.belay("run", "x", "--", "env", url=self.server.url(":open-sesame@"),
+                                    env={"BELAY_SENTINEL_USER": "me", "BELAY_SENTINEL_PASSWORD": "sesame"})
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("BELAY_SENTINEL_USER=me\n", out)
+        self.assertNotIn("sesame", out)
+
     def test_one_from_a_file_that_others_may_open_is_warned_of(self):
         with open(self.path("password"), "w", encoding="ascii") as file:
             file.write("open-sesame\n")

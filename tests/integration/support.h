@@ -50,6 +50,7 @@ extern const Test death_tests[];
 extern const Test state_tests[];
 extern const Test host_tests[];
 extern const Test hosts_tests[];
+extern const Test sentinel_tests[];
 extern const Test refusal_tests[];
 extern const Test rights_tests[];
 extern const Test misuse_tests[];

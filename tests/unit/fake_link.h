@@ -17,6 +17,8 @@ inline std::shared_ptr<Link> borrowed(Link& link) {
 
 class FakeLink final : public Link {
  public:
+  using Link::Link;
+
   void open() override { ++opened; }
 
   void send(std::string_view bytes) override {

@@ -69,8 +69,8 @@ class NodeHostsTest : public testing::Test {
 
   Micros now_ = 10 * kSecond;
   Config config_;
-  Host first_{{}, "run1", 100 * kSecond + kHour};
-  Host second_{{}, "run2", 100 * kSecond};
+  Host first_{FakeLink(Endpoint{"first", 1, "", false}), "run1", 100 * kSecond + kHour};
+  Host second_{FakeLink(Endpoint{"second", 1, "", false}), "run2", 100 * kSecond};
   Counted counted_;
   Log log_{BELAY_LOG_NONE, [] {}};
   Node node_{config_, "inbox", 1, {borrowed(first_.link), borrowed(second_.link)}, log_};
@@ -99,7 +99,7 @@ TEST_F(NodeHostsTest, PausesOnlyAfterAWholeRound) {
     EXPECT_EQ(node_.trouble().code, BELAY_UNAVAILABLE);
     EXPECT_EQ(node_.trouble().message,
               "none of the 2 hosts is a master for us: connection refused; "
-              "localhost:6379 is a replica: it takes no locks");
+              "second:1 is a replica: it takes no locks");
     wait_for_reconnect();
   }
   EXPECT_EQ(first_.link.opened, 20);

@@ -5,8 +5,6 @@
 
 #include <vector>
 
-#include "unit/fake_link.h"
-
 namespace belay {
 namespace {
 
@@ -14,42 +12,40 @@ using Ids = std::vector<std::int64_t>;
 
 class OldConnectionsAlone : public testing::Test {
  protected:
-  FakeLink here_;
-  FakeLink there_;
   OldConnections old_;
 };
 
 // A server may be found elsewhere, and another one where it was.
 TEST_F(OldConnectionsAlone, AreKilledOnTheirRunAlone) {
-  old_.add({"a", &here_}, 5);
-  old_.add({"b", &here_}, 5);
-  old_.add({"a", &here_}, 6);
-  EXPECT_EQ(old_.of({"a", &there_}), (Ids{5, 6}));
-  EXPECT_EQ(old_.of({"c", &here_}), Ids());
-  EXPECT_TRUE(old_.forget({"a", &there_}));
-  EXPECT_EQ(old_.of({"a", &here_}), Ids());
-  EXPECT_EQ(old_.of({"b", &here_}), Ids{5});
-  EXPECT_TRUE(old_.forget({"b", &here_}));
+  old_.add({"a", "here:1"}, 5);
+  old_.add({"b", "here:1"}, 5);
+  old_.add({"a", "here:1"}, 6);
+  EXPECT_EQ(old_.of({"a", "there:1"}), (Ids{5, 6}));
+  EXPECT_EQ(old_.of({"c", "here:1"}), Ids());
+  EXPECT_TRUE(old_.forget({"a", "there:1"}));
+  EXPECT_EQ(old_.of({"a", "here:1"}), Ids());
+  EXPECT_EQ(old_.of({"b", "here:1"}), Ids{5});
+  EXPECT_TRUE(old_.forget({"b", "here:1"}));
   EXPECT_TRUE(old_.empty());
 }
 
 // Ids may be another server's where a run is not told.
 TEST_F(OldConnectionsAlone, OfUnknownRunsAreForgottenByTheirEndpoint) {
-  old_.add({"", &here_}, 5);
-  old_.add({"a", &there_}, 6);
-  EXPECT_EQ(old_.of({"", &here_}), Ids());
-  EXPECT_EQ(old_.of({"", &there_}), Ids());
-  EXPECT_TRUE(old_.forget({"b", &here_}));
-  EXPECT_FALSE(old_.forget({"", &here_}));
-  EXPECT_TRUE(old_.forget({"", &there_}));
+  old_.add({"", "here:1"}, 5);
+  old_.add({"a", "there:1"}, 6);
+  EXPECT_EQ(old_.of({"", "here:1"}), Ids());
+  EXPECT_EQ(old_.of({"", "there:1"}), Ids());
+  EXPECT_TRUE(old_.forget({"b", "here:1"}));
+  EXPECT_FALSE(old_.forget({"", "here:1"}));
+  EXPECT_TRUE(old_.forget({"", "there:1"}));
   EXPECT_TRUE(old_.empty());
 }
 
 TEST_F(OldConnectionsAlone, AreAtMost64OfWhichTheLatestCount) {
   for (int id = 1; id <= 70; ++id) {
-    old_.add({"a", &here_}, id);
+    old_.add({"a", "here:1"}, id);
   }
-  const Ids ids = old_.of({"a", &here_});
+  const Ids ids = old_.of({"a", "here:1"});
   EXPECT_EQ(ids.size(), 64U);
   EXPECT_EQ(ids.back(), 70);
 }

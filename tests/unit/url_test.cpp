@@ -104,6 +104,23 @@ TEST(Url, TakesAMasterAndItsReplicas) {
 #endif
 }
 
+TEST(Url, TakesSentinelsAndTheNameOfAMaster) {
+  const ServerUrl server = good("redis-sentinel://me:pw@s1,s2:7000,[::1]/my%2Dmaster?db=3");
+  EXPECT_EQ(server.master, "my-master");
+  EXPECT_EQ(server.credentials.user, "me");
+  EXPECT_EQ(server.database, 3);
+  EXPECT_EQ(shown("redis-sentinel://s1,s2:7000,[::1]/m"), "s1:26379 s2:7000 [::1]:26379 ");
+  EXPECT_EQ(good("redis-sentinel:///m").endpoints.front().display(), "localhost:26379");
+  EXPECT_EQ(good("redis-sentinel://s/" + std::string(255, 'm')).master.size(), 255U);
+  EXPECT_EQ(bad("redis-sentinel://s/" + std::string(256, 'm')).code, BELAY_INVALID_ARGUMENT);
+  EXPECT_EQ(good("redis://s").master, "");
+#ifdef BELAY_TLS
+  EXPECT_TRUE(good("rediss-sentinel://s1,s2/m").endpoints.back().tls);
+#else
+  EXPECT_EQ(bad("rediss-sentinel://s1,s2/m").code, BELAY_UNSUPPORTED_URL);
+#endif
+}
+
 TEST(Url, HasNoHostThatNoNameCouldBe) {
   EXPECT_EQ(good("redis://" + std::string(253, 'h')).endpoints.front().host.size(), 253U);
   const Status status = bad("redis://" + std::string(254, 'h'));
@@ -114,7 +131,8 @@ TEST(Url, HasNoHostThatNoNameCouldBe) {
 TEST(Url, NamesWhatIsWrongAndWhere) {
   const std::pair<const char*, const char*> kBad[] = {
       {"localhost", "URL, from byte 1: there is no scheme"},
-      {"http://h", "URL http://***, from byte 1: the scheme is not supported; redis://, rediss://"},
+      {"http://h",
+       "URL http://***, from byte 1: the scheme is not supported; redis://, redis-sentinel://"},
       {"rediss://h:0", "URL rediss://***, from byte 11: the port"},
       {"redis://h:99999", "URL redis://***, from byte 10: the port is not a number"},
       {"redis://h:", "from byte 10: the port"},
@@ -138,7 +156,14 @@ TEST(Url, NamesWhatIsWrongAndWhere) {
       {"redis://a,b:0", "from byte 12: the port"},
       {"redis://a,b,A:6379", "from byte 13: host 3 of the list is the same as host 1"},
       {"redis://[::1],[::1]:6379", "from byte 15: host 2 of the list is the same as host 1"},
-      {"redis-sentinel://a,b/m", "the scheme is not supported"},
+      {"redis-sentinel://a,b", "from byte 21: the name of the master stands behind the sentinels"},
+      {"redis-sentinel://a,b/", "from byte 22: the name of the master"},
+      {"redis-sentinel://a,b/m/1", "from byte 22: the name of the master"},
+      {"redis-sentinel://a,b/m%zz", "from byte 22: the name of the master has a bad % escape"},
+      {"redis-sentinel://a,b/m%20n", "from byte 22: the name of the master"},
+      {"redis-sentinel://a,,b/m", "from byte 20: host 2 of the list is empty"},
+      {"redis-sentinel://a/m?db=x", "from byte 25: the database is not a number"},
+      {"redis-sentinel://a/m?db=1&db=2", "from byte 27: db was given twice"},
       {"redis-cluster://a,b", "the scheme is not supported"},
       {"redlock://a,b,c", "the scheme is not supported"},
       {"unix://relative", "absolute"},

@@ -35,8 +35,10 @@ bool sets_any(std::string_view entry, const std::vector<std::string>& settings) 
                      [name](const std::string& setting) { return setting.starts_with(name); });
 }
 
-// The inherited environment, with ours in place of an outer belay's, and without the password that
-// BELAY_URL may have: environments end up in logs.
+constexpr const char* kSentinelPassword = "BELAY_SENTINEL_PASSWORD=";
+
+// The inherited environment, with ours in place of an outer belay's, and without passwords:
+// environments end up in logs.
 std::vector<std::string> child_environment(const std::vector<std::string>& names,
                                            const std::vector<std::int64_t>& fences) {
   std::string all;
@@ -51,7 +53,7 @@ std::vector<std::string> child_environment(const std::vector<std::string>& names
   }
   const std::vector<std::string> ours = result;
   for (char** entry = environ; *entry != nullptr; entry++) {
-    if (!sets_any(*entry, ours)) {
+    if (!sets_any(*entry, ours) && !std::string_view(*entry).starts_with(kSentinelPassword)) {
       result.emplace_back(*entry);
     }
   }

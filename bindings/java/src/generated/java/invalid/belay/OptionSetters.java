@@ -12,8 +12,10 @@ abstract class OptionSetters {
 
   /**
    * Sets the server: redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path,
-   * with other options as parameters, such as ?label=x. rediss:// is redis:// with TLS. Default:
-   * the environment variable BELAY_URL, else redis://localhost:6379.
+   * with other options as parameters, such as ?label=x. redis://a,b,c is a master and its replicas,
+   * redis-sentinel://a,b,c/NAME the master that these sentinels know as NAME. rediss:// and
+   * rediss-sentinel:// are the same with TLS. Default: the environment variable BELAY_URL, else
+   * redis://localhost:6379.
    *
    * @param url the value of the option url
    * @return these options

@@ -1,0 +1,107 @@
+#include "trio.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+static void follow(const Server* replica, const Server* master) {
+  char port[16];
+  snprintf(port, sizeof port, "%d", master->port);
+  server_tell(replica, "REPLICAOF", "127.0.0.1", port, NULL);
+}
+
+// A sentinel writes to its file, and would ask a server for the password that it has itself.
+static void launch_sentinel(Trio* trio, int at, const char* password) {
+  const Server* const master = trio->hosts[0];
+  char path[256];
+  snprintf(path, sizeof path, "%s/sentinel%d.conf", master->directory, at);
+  FILE* const file = fopen(path, "w");
+  CHECK(file != NULL);
+  fprintf(file,
+          "sentinel monitor mymaster 127.0.0.1 %d 2\n"
+          "sentinel down-after-milliseconds mymaster 2000\n"
+          "sentinel failover-timeout mymaster 6000\n",
+          master->port);
+  if (password != NULL) {
+    fprintf(file, "requirepass %s\nsentinel sentinel-pass %s\n", password, password);
+  }
+  CHECK(fclose(file) == 0);
+  server_launch_with(&trio->sentinels[at],
+                     (const char* const[]){master->program, path, "--sentinel", NULL});
+}
+
+// What it says of the master: `field` and its value stand one a line.
+static int number_of(const Server* sentinel, const char* field) {
+  const char* const found =
+      strstr(server_ask(sentinel, "SENTINEL", "MASTER", "mymaster", NULL), field);
+  return found == NULL ? -1 : atoi(found + strlen(field));
+}
+
+static void name_url(Trio* trio) {
+  snprintf(trio->url, sizeof trio->url,
+           "redis-sentinel://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/mymaster",
+           trio->sentinels[0].port, trio->sentinels[1].port, trio->sentinels[2].port);
+}
+
+void trio_launch(Trio* trio, Server* server, const char* password) {
+  trio->hosts[0] = server;
+  for (int i = 1; i < kHosts; ++i) {
+    trio->hosts[i] = &trio->replicas[i - 1];
+    server_launch(trio->hosts[i], server->program);
+  }
+  for (int i = 0; i < kHosts; ++i) {
+    server_tell(trio->hosts[i], "CONFIG", "SET", "repl-diskless-sync-delay", "0", NULL);
+  }
+  for (int i = 1; i < kHosts; ++i) {
+    follow(trio->hosts[i], server);
+  }
+  for (int i = 1; i < kHosts; ++i) {
+    EVENTUALLY(strstr(server_ask(trio->hosts[i], "INFO", "replication", NULL),
+                      "master_link_status:up") != NULL);
+  }
+  for (int i = 0; i < kSentinels; ++i) {
+    launch_sentinel(trio, i, password);
+  }
+  for (int i = 0; password == NULL && i < kSentinels; ++i) {
+    EVENTUALLY(number_of(&trio->sentinels[i], "num-slaves\n") == kHosts - 1);
+    EVENTUALLY(number_of(&trio->sentinels[i], "num-other-sentinels\n") == kSentinels - 1);
+  }
+  name_url(trio);
+}
+
+void trio_end(Trio* trio) {
+  for (int i = 0; i < kSentinels; ++i) {
+    launch_end(&trio->sentinels[i].launch);
+  }
+  for (int i = 0; i < kHosts - 1; ++i) {
+    launch_end(&trio->replicas[i].launch);
+  }
+}
+
+Server* trio_master(Trio* trio, int sentinel) {
+  const char* const reply = server_ask(&trio->sentinels[sentinel], "SENTINEL",
+                                       "GET-MASTER-ADDR-BY-NAME", "mymaster", NULL);
+  const char* const port = strchr(reply, '\n');
+  for (int i = 0; port != NULL && i < kHosts; ++i) {
+    if (atoi(port) == trio->hosts[i]->port) {
+      return trio->hosts[i];
+    }
+  }
+  FAIL("the sentinel names none of the hosts: %s", reply);
+}
+
+void trio_await_other(Trio* trio, const Server* host) {
+  for (int i = 0; i < kSentinels; ++i) {
+    EVENTUALLY(trio_master(trio, i) != host);
+  }
+}
+
+// It is refused while the sentinels know no replica that has answered lately.
+void trio_fail_over(Trio* trio) {
+  const Server* const before = trio_master(trio, 0);
+  EVENTUALLY(
+      strcmp(server_ask(&trio->sentinels[0], "SENTINEL", "FAILOVER", "mymaster", NULL), "OK") == 0);
+  trio_await_other(trio, before);
+}
