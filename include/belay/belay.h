@@ -154,9 +154,10 @@ BELAY_API const char* belay_options_error(const belay_options* options);
  * the options sentinel_user and sentinel_password are the sentinels'. rediss-sentinel:// is the same with TLS,
  * to the sentinels and to the master.
  * Parameters set options by their names (belay_option_name): redis://host/0?watchdog_lease_ms=10000&label=x.
- * The database of a unix socket is the parameter db. The options url, user, password, password_file
- * and sentinel_password cannot be parameters. A parameter that is given twice is an error. A setter overrides the URL's parameter,
- * whichever comes first. A later URL replaces all of an earlier one, but not its error. */
+ * The database of a unix socket and of sentinels is the parameter db. The options url, user, password,
+ * password_file and sentinel_password cannot be parameters. A parameter that is given twice is an error. A
+ * setter overrides the URL's parameter, whichever comes first. A later URL replaces all of an earlier one,
+ * but not its error. */
 BELAY_API int32_t belay_options_set_url(belay_options* options, const char* url);
 /* Set the ACL user, instead of the URL's. Default: the server's default user. */
 BELAY_API int32_t belay_options_set_user(belay_options* options, const char* user);
@@ -229,10 +230,10 @@ BELAY_API int32_t belay_options_set_log_level(belay_options* options, int32_t le
  * most; the next one tells how many were dropped meanwhile. They do not count as pending. */
 BELAY_API int32_t belay_options_set(belay_options* options, const char* name, const char* value);
 /* The value of the option `name` in these options, as belay_options_set takes it: the default, or what the
- * environment, the URL or a setter says. "" for url, user, password, password_file and
- * sentinel_password, which may hold a secret. What is wrong in the environment or the URL, only belay_options_error tells. The text lives until
- * the next call for the same option; call this also after belay_client_new. NULL: there is no such option, or
- * `options` is NULL. */
+ * environment, the URL or a setter says. "" for url, user, password, password_file and sentinel_password,
+ * which may hold a secret. What is wrong in the environment or the URL, only belay_options_error tells. The
+ * text lives until the next call for the same option; call this also after belay_client_new. NULL: there is no
+ * such option, or `options` is NULL. */
 BELAY_API const char* belay_options_get(belay_options* options, const char* name);
 /* The name of option number `index`, 0 for the first. NULL: there are no more. */
 BELAY_API const char* belay_option_name(int32_t index);

@@ -3,69 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hosts.h"
 #include "support.h"
 
-enum { kHosts = 3 };
+// Their URL.
+static char url[256];
 
-// The first is the master at the beginning.
-typedef struct Hosts {
-  Server* all[kHosts];
-  Server replicas[kHosts - 1];
-  char url[256];
-} Hosts;
-
-static void name_hosts(Hosts* hosts, const Server* first, const Server* second,
-                       const Server* third) {
-  snprintf(hosts->url, sizeof hosts->url, "redis://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d",
-           first->port, second->port, third->port);
-}
-
-static void follow(const Server* replica, uint16_t port) {
-  char text[16];
-  snprintf(text, sizeof text, "%d", port);
-  server_tell(replica, "REPLICAOF", "127.0.0.1", text, NULL);
+static void name_hosts(const Server* first, const Server* second, const Server* third) {
+  snprintf(url, sizeof url, "redis://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", first->port,
+           second->port, third->port);
 }
 
 static void promote(const Server* replica) {
   server_tell(replica, "REPLICAOF", "NO", "ONE", NULL);
 }
 
-static void await_link(const Server* replica) {
-  EVENTUALLY(strstr(server_ask(replica, "INFO", "replication", NULL), "master_link_status:up") !=
-             NULL);
-}
-
 static void launch_hosts(Hosts* hosts, Server* server) {
-  hosts->all[0] = server;
-  for (int i = 0; i < kHosts - 1; ++i) {
-    hosts->all[i + 1] = &hosts->replicas[i];
-    server_launch(hosts->all[i + 1], server->program);
-  }
-  for (int i = 0; i < kHosts; ++i) {
-    server_tell(hosts->all[i], "CONFIG", "SET", "repl-diskless-sync-delay", "0", NULL);
-  }
-  for (int i = 1; i < kHosts; ++i) {
-    follow(hosts->all[i], server->port);
-  }
-  for (int i = 1; i < kHosts; ++i) {
-    await_link(hosts->all[i]);
-  }
-  name_hosts(hosts, hosts->all[1], server, hosts->all[2]);
-}
-
-static void end_hosts(Hosts* hosts) {
-  for (int i = 0; i < kHosts - 1; ++i) {
-    launch_end(&hosts->replicas[i].launch);
-  }
-}
-
-// What the master has written so far, the replica has too.
-static void await_copy(const Server* master, const Server* replica) {
-  static int copies = 0;
-  char marker[16];
-  snprintf(marker, sizeof marker, "%d", ++copies);
-  server_tell(master, "SET", "marker", marker, NULL);
-  EVENTUALLY(strcmp(server_ask(replica, "GET", "marker", NULL), marker) == 0);
+  hosts_launch(hosts, server);
+  name_hosts(hosts->all[1], server, hosts->all[2]);
 }
 
 static void test_any_order(Server* server) {
@@ -73,9 +28,8 @@ static void test_any_order(Server* server) {
   launch_hosts(&hosts, server);
   int64_t fence = 0;
   for (int first = 0; first < kHosts; ++first) {
-    name_hosts(&hosts, hosts.all[first], hosts.all[(first + 1) % kHosts],
-               hosts.all[(first + 2) % kHosts]);
-    belay_client* client = CLIENT(.url = hosts.url);
+    name_hosts(hosts.all[first], hosts.all[(first + 1) % kHosts], hosts.all[(first + 2) % kHosts]);
+    belay_client* client = CLIENT(.url = url);
     const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
     CHECK(belay_hold_fence(client, hold, 0) > fence);
     fence = belay_hold_fence(client, hold, 0);
@@ -85,19 +39,19 @@ static void test_any_order(Server* server) {
     belay_client_free(client);
     EVENTUALLY(server_connections(server) == 0);
   }
-  end_hosts(&hosts);
+  hosts_end(&hosts);
 }
 
 static void test_failover(Server* server) {
   Hosts hosts;
   launch_hosts(&hosts, server);
-  belay_client* client = CLIENT(.url = hosts.url);
-  belay_client* other = CLIENT(.url = hosts.url);
+  belay_client* client = CLIENT(.url = url);
+  belay_client* other = CLIENT(.url = url);
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
   const int64_t fence = belay_hold_fence(client, hold, 0);
   CHECK_STATUS(BELAY_OK, SUBMIT(other, 1, -1, .name = "a"));
   EVENTUALLY(waiters_of(client, "a") == 1);
-  await_copy(server, hosts.all[2]);
+  host_await_copy(server, hosts.all[2]);
   server_kill(server);
   promote(hosts.all[2]);
   EVENTUALLY(server_connections(hosts.all[2]) == 2);
@@ -110,7 +64,7 @@ static void test_failover(Server* server) {
   give_back(other, next);
   belay_client_free(client);
   belay_client_free(other);
-  end_hosts(&hosts);
+  hosts_end(&hosts);
 }
 
 // Nobody learns of it at the time: the master answers before its replicas have it.
@@ -118,11 +72,11 @@ static void test_not_replicated(Server* server) {
   Hosts hosts;
   launch_hosts(&hosts, server);
   const uint16_t nowhere = free_port();
-  belay_client* client = CLIENT(.url = hosts.url);
-  belay_client* other = CLIENT(.url = hosts.url);
+  belay_client* client = CLIENT(.url = url);
+  belay_client* other = CLIENT(.url = url);
   const int64_t kept = GRANTED(belay_lock(client, "kept", -1, 0, NULL));
-  await_copy(server, hosts.all[1]);
-  follow(hosts.all[1], nowhere);
+  host_await_copy(server, hosts.all[1]);
+  host_follow(hosts.all[1], nowhere);
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
   const int64_t fence = belay_hold_fence(client, hold, 0);
   CHECK_STATUS(BELAY_OK, SUBMIT(other, 1, -1, .name = "a"));
@@ -138,25 +92,25 @@ static void test_not_replicated(Server* server) {
   CHECK(belay_hold_fence(other, next, 0) > fence);
   belay_client_free(client);
   belay_client_free(other);
-  end_hosts(&hosts);
+  hosts_end(&hosts);
 }
 
 // The connection stays: that it leads to a replica by now, an answer tells.
 static void test_demotion(Server* server) {
   Hosts hosts;
   launch_hosts(&hosts, server);
-  belay_client* client = CLIENT(.url = hosts.url);
+  belay_client* client = CLIENT(.url = url);
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
-  await_copy(server, hosts.all[2]);
+  host_await_copy(server, hosts.all[2]);
   promote(hosts.all[2]);
-  follow(server, hosts.all[2]->port);
+  host_follow(server, hosts.all[2]->port);
   const int64_t second = GRANTED(belay_lock(client, "b", -1, 0, NULL));
   CHECK_INT(1, server_connections(hosts.all[2]));
   CHECK_STATUS(BELAY_OK, belay_verify(client, hold, NULL));
   CHECK_STATUS(BELAY_OK, belay_release(client, second));
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));
   belay_client_free(client);
-  end_hosts(&hosts);
+  hosts_end(&hosts);
 }
 
 static int64_t offset_of(const Server* host) {
@@ -172,8 +126,8 @@ static void switch_over(const Server* master, const Server* replica) {
   server_tell(master, "CLIENT", "PAUSE", "10000", "WRITE", NULL);
   EVENTUALLY(offset_of(master) == offset_of(replica));
   promote(replica);
-  follow(master, replica->port);
-  await_link(master);
+  host_follow(master, replica->port);
+  host_await_link(master);
   server_tell(master, "CLIENT", "UNPAUSE", NULL);
 }
 
@@ -182,29 +136,29 @@ static void switch_over(const Server* master, const Server* replica) {
 static void test_waiter_at_a_demoted_master(Server* server) {
   Hosts hosts;
   launch_hosts(&hosts, server);
-  belay_client* client = CLIENT(.url = hosts.url);
-  belay_client* waiter = CLIENT(.url = hosts.url);
+  belay_client* client = CLIENT(.url = url);
+  belay_client* waiter = CLIENT(.url = url);
   const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
   CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = "a"));
   EVENTUALLY(waiters_of(client, "a") == 1);
   switch_over(server, hosts.all[2]);
   CHECK_STATUS(BELAY_OK, belay_release(client, hold));  // at the new master
   const int64_t again = GRANTED(belay_lock(client, "a", -1, 0, NULL));
-  await_copy(hosts.all[2], server);
+  host_await_copy(hosts.all[2], server);
   CHECK(belay_next(waiter, 0) == NULL);
   CHECK_STATUS(BELAY_OK, belay_verify(client, again, NULL));
   CHECK_STATUS(BELAY_OK, belay_release(client, again));
   give_back(waiter, TAKE(waiter, BELAY_EVENT_ACQUIRED, 1, BELAY_OK));  // it has polled
   belay_client_free(client);
   belay_client_free(waiter);
-  end_hosts(&hosts);
+  hosts_end(&hosts);
 }
 
 static void test_no_master(Server* server) {
   Hosts hosts;
   launch_hosts(&hosts, server);
   server_kill(server);
-  belay_client* client = CLIENT(.url = hosts.url, .request_timeout_ms = scaled(500));
+  belay_client* client = CLIENT(.url = url, .request_timeout_ms = scaled(500));
   belay_event* why = NULL;
   REFUSED(BELAY_UNAVAILABLE, belay_lock(client, "a", -1, 0, &why));
   char text[64];
@@ -220,7 +174,7 @@ static void test_no_master(Server* server) {
   promote(hosts.all[2]);
   TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
   belay_client_free(client);
-  end_hosts(&hosts);
+  hosts_end(&hosts);
 }
 
 // The host that is tried first may be the one that has gone without a word.
@@ -228,11 +182,11 @@ static void test_paused_host(Server* server) {
   Hosts hosts;
   launch_hosts(&hosts, server);
   server_pause(hosts.all[1]);
-  belay_client* client = CLIENT(.url = hosts.url);
+  belay_client* client = CLIENT(.url = url);
   GRANTED(belay_lock(client, "a", -1, 0, NULL));
   belay_client_free(client);
   server_continue(hosts.all[1]);
-  end_hosts(&hosts);
+  hosts_end(&hosts);
 }
 
 const Test hosts_tests[] = {

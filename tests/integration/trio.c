@@ -6,15 +6,9 @@
 
 #include "check.h"
 
-static void follow(const Server* replica, const Server* master) {
-  char port[16];
-  snprintf(port, sizeof port, "%d", master->port);
-  server_tell(replica, "REPLICAOF", "127.0.0.1", port, NULL);
-}
-
-// A sentinel writes to its file, and would ask a server for the password that it has itself.
+// A sentinel writes to its file.
 static void launch_sentinel(Trio* trio, int at, const char* password) {
-  const Server* const master = trio->hosts[0];
+  const Server* const master = trio->hosts.all[0];
   char path[256];
   snprintf(path, sizeof path, "%s/sentinel%d.conf", master->directory, at);
   FILE* const file = fopen(path, "w");
@@ -46,21 +40,7 @@ static void name_url(Trio* trio) {
 }
 
 void trio_launch(Trio* trio, Server* server, const char* password) {
-  trio->hosts[0] = server;
-  for (int i = 1; i < kHosts; ++i) {
-    trio->hosts[i] = &trio->replicas[i - 1];
-    server_launch(trio->hosts[i], server->program);
-  }
-  for (int i = 0; i < kHosts; ++i) {
-    server_tell(trio->hosts[i], "CONFIG", "SET", "repl-diskless-sync-delay", "0", NULL);
-  }
-  for (int i = 1; i < kHosts; ++i) {
-    follow(trio->hosts[i], server);
-  }
-  for (int i = 1; i < kHosts; ++i) {
-    EVENTUALLY(strstr(server_ask(trio->hosts[i], "INFO", "replication", NULL),
-                      "master_link_status:up") != NULL);
-  }
+  hosts_launch(&trio->hosts, server);
   for (int i = 0; i < kSentinels; ++i) {
     launch_sentinel(trio, i, password);
   }
@@ -75,9 +55,7 @@ void trio_end(Trio* trio) {
   for (int i = 0; i < kSentinels; ++i) {
     launch_end(&trio->sentinels[i].launch);
   }
-  for (int i = 0; i < kHosts - 1; ++i) {
-    launch_end(&trio->replicas[i].launch);
-  }
+  hosts_end(&trio->hosts);
 }
 
 Server* trio_master(Trio* trio, int sentinel) {
@@ -85,8 +63,8 @@ Server* trio_master(Trio* trio, int sentinel) {
                                        "GET-MASTER-ADDR-BY-NAME", "mymaster", NULL);
   const char* const port = strchr(reply, '\n');
   for (int i = 0; port != NULL && i < kHosts; ++i) {
-    if (atoi(port) == trio->hosts[i]->port) {
-      return trio->hosts[i];
+    if (atoi(port) == trio->hosts.all[i]->port) {
+      return trio->hosts.all[i];
     }
   }
   FAIL("the sentinel names none of the hosts: %s", reply);

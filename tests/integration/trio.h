@@ -2,14 +2,13 @@
 // notice its death. A test starts them beside its server, which is the master at the beginning.
 #pragma once
 
-#include "server.h"
+#include "hosts.h"
 
-enum { kHosts = 3, kSentinels = 3 };
+enum { kSentinels = 3 };
 
 typedef struct Trio {
-  Server* hosts[kHosts];  // the first is the test's server
+  Hosts hosts;
   Server sentinels[kSentinels];
-  Server replicas[kHosts - 1];
   char url[256];  // redis-sentinel://...
 } Trio;
 
