@@ -226,6 +226,9 @@ BELAY_API int32_t belay_options_set_log_level(belay_options* options, int32_t le
  * setter:
  * sentinel_user, sentinel_password: who the client is to sentinels; default: nobody. Also from the
  * environment: BELAY_SENTINEL_USER, BELAY_SENTINEL_PASSWORD.
+ * address_map: where servers are reached that announce other addresses, as behind NAT or in containers:
+ * "10.0.0.1:6379=localhost:7001,10.0.0.2:6379=localhost:7002". Default: nowhere else. Also from the
+ * environment: BELAY_ADDRESS_MAP.
  * log_events: what the client tells by LOG events, a level; default none. 1000 of them wait to be taken at
  * most; the next one tells how many were dropped meanwhile. They do not count as pending. */
 BELAY_API int32_t belay_options_set(belay_options* options, const char* name, const char* value);

@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/address_map.h"
+
 namespace belay {
 
 namespace {
@@ -10,6 +12,7 @@ namespace {
 constexpr std::int64_t kMs = kMillisecond;
 constexpr std::int64_t kMaxPath = 4095;
 constexpr std::int64_t kMaxUser = 255;
+constexpr std::int64_t kMaxMap = 65536;
 
 // "1.2" of 12.
 std::string version_name(std::int64_t version) {
@@ -136,6 +139,12 @@ const Option kOptionTable[kOptions] = {
      .hidden = &Config::sentinel_password,
      .type = OptionType::kSecret,
      .secret = true},
+    {.name = "address_map",
+     .about = "where servers are reached that announce other addresses",
+     .variable = "BELAY_ADDRESS_MAP",
+     .high = kMaxMap,
+     .text = &Config::address_map,
+     .type = OptionType::kMap},
 };
 
 std::string Option::range() const {
@@ -149,6 +158,8 @@ std::string Option::range() const {
       return version_name(low) + ", " + version_name(high);
     case OptionType::kText:
       return numbers + " bytes" + (forbidden[0] == 0 ? "" : " without braces");
+    case OptionType::kMap:
+      return "announced=reachable,..., each host:port, " + numbers + " bytes";
     default:
       return "";
   }
@@ -179,10 +190,14 @@ Status Option::set_text(const std::string& value, Config* config) const {
     config->*hidden = Secret(std::string_view(value));
     return {};
   }
-  if (type == OptionType::kText) {
+  if (type == OptionType::kText || type == OptionType::kMap) {
     const auto size = static_cast<std::int64_t>(value.size());
     if (size < low || size > high || value.find_first_of(forbidden) != std::string::npos) {
       return refused(*this, "'" + value + "'");
+    }
+    if (const std::string flaw = type == OptionType::kMap ? AddressMap::flaw(value) : "";
+        !flaw.empty()) {
+      return {BELAY_INVALID_ARGUMENT, std::string(name) + " was '" + value + "': " + flaw};
     }
     config->*text = value;
     return {};

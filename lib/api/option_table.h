@@ -17,6 +17,7 @@ enum class OptionType : std::uint8_t {
   kLevel,
   kVersion,  // of TLS
   kText,
+  kMap,    // of addresses
   kSecret  // nobody may see it; no URL parameter
 };
 
@@ -43,15 +44,15 @@ struct Option {
   // Its value there, as it would be set; of what has no field, the default in words.
   [[nodiscard]] std::string value_in(const Config& config) const;
 
-  // Sets the field; or "NAME was VALUE: RANGE is allowed", and nothing is changed.
+  // Sets the field; or says that "NAME was VALUE" and what is allowed, and nothing is changed.
   Status set_number(std::int64_t value, Config* config) const;
-  // The same, of what is a number, a level, a text or a secret.
+  // The same, of all that has a field.
   Status set_text(const std::string& value, Config* config) const;
 
   void copy(const Config& from, Config* to) const;
 };
 
-inline constexpr std::size_t kOptions = 20;
+inline constexpr std::size_t kOptions = 21;
 
 extern const Option kOptionTable[kOptions];
 

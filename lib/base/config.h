@@ -28,6 +28,7 @@ struct Config {
   Credentials credentials;
   std::string sentinel_user;
   Secret sentinel_password;
+  std::string address_map;  // see AddressMap
   std::int32_t database = 0;
   std::string label;
   std::string prefix = "belay:";

@@ -16,6 +16,9 @@ struct Endpoint {
   std::string path;
   bool tls = false;
 
+  // "redis" or "rediss".
+  [[nodiscard]] std::string scheme() const { return tls ? "rediss" : "redis"; }
+
   // "host:port" or the path, for messages.
   [[nodiscard]] std::string display() const;
 };

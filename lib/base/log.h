@@ -16,6 +16,9 @@
 
 namespace belay {
 
+// How a warning begins that is about the settings of a server.
+inline constexpr const char* kOfSettings = "settings: ";
+
 class Log {
  public:
   using Tell = std::function<void(std::int32_t level, const std::string& message)>;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/authority.h"
 #include "base/config.h"
 
 namespace belay {
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::int32_t kMaxDatabase = 1'000'000;  // a sanity bound: servers have 16 by default
 constexpr std::size_t kMaxHosts = 32;             // likewise: a master has a few replicas
-constexpr std::size_t kLongestHost = 253;         // of a name in DNS
 constexpr std::size_t kLongestMaster = 255;       // a sanity bound
 constexpr std::uint16_t kSentinelPort = 26379;
 
@@ -96,72 +96,23 @@ bool read_userinfo(std::string_view userinfo, ServerUrl* server) {
   return true;
 }
 
-// host[:port] or [IPv6][:port], taken apart; what follows the host still has its colon.
-Status split_authority(std::string_view url, std::string_view authority, std::string_view* host,
-                       std::string_view* port) {
-  if (!authority.starts_with('[')) {
-    const std::size_t colon = std::min(authority.find(':'), authority.size());
-    *host = authority.substr(0, colon);
-    *port = authority.substr(colon);
-    return {};
+Status read_host(std::string_view url, std::string_view text, Endpoint* endpoint) {
+  Authority authority;
+  if (const Flaw flaw = split_authority(text, &authority); flaw.any()) {
+    return malformed(url, flaw.part, flaw.what);
   }
-  const std::size_t close = authority.find(']');
-  if (close == std::string_view::npos) {
-    return malformed(url, authority, "the bracket of the IPv6 address is not closed");
+  endpoint->port = authority.port.value_or(endpoint->port);
+  const auto host = percent_decoded(authority.host);
+  if (!host) {
+    return malformed(url, authority.host, "the host has a bad % escape");
   }
-  *host = authority.substr(1, close - 1);
-  *port = authority.substr(close + 1);
-  if (host->empty()) {
-    return malformed(url, authority, "there is no address in the brackets");
+  if (const std::string wrong = host_flaw(*host); !wrong.empty()) {
+    return malformed(url, authority.host, wrong);
   }
-  if (!port->empty() && !port->starts_with(':')) {
-    return malformed(url, *port, "only a port may follow the IPv6 address");
+  if (!host->empty()) {
+    endpoint->host = *host;
   }
   return {};
-}
-
-Status read_host(std::string_view url, std::string_view authority, Endpoint* endpoint) {
-  std::string_view host;
-  std::string_view port;
-  if (Status status = split_authority(url, authority, &host, &port); !status.ok()) {
-    return status;
-  }
-  if (!port.empty()) {
-    const auto number = parse_number(port.substr(1), 1, 65535);
-    if (!number) {
-      return malformed(url, port,
-                       "the port is not a number in 1..65535 (a password stands before an @, an "
-                       "IPv6 address in brackets)");
-    }
-    endpoint->port = static_cast<std::uint16_t>(*number);
-  }
-  const auto decoded = percent_decoded(host);
-  if (!decoded) {
-    return malformed(url, host, "the host has a bad % escape");
-  }
-  const bool is_host = std::none_of(decoded->begin(), decoded->end(), [](char byte) {
-    const auto code = static_cast<unsigned char>(byte);
-    return code <= ' ' || code == 0x7F || byte == '#';
-  });
-  if (!is_host) {
-    return malformed(url, host, "the host has a space, a control byte or a '#'");
-  }
-  if (decoded->size() > kLongestHost) {
-    return malformed(url, host,
-                     "the host has more than " + std::to_string(kLongestHost) + " bytes");
-  }
-  if (!decoded->empty()) {
-    endpoint->host = *decoded;
-  }
-  return {};
-}
-
-// As names of hosts are compared.
-std::string in_lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char byte) {
-    return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
-  });
-  return text;
 }
 
 // host[:port],host[:port]...: one master and its replicas.

@@ -7,6 +7,7 @@
 
 #include "base/contract.h"
 #include "base/packing.h"
+#include "route/info.h"
 #include "route/server_error.h"
 
 namespace belay {
@@ -20,15 +21,6 @@ std::pair<long, long> version_number(const std::string& text) {
   char* end = nullptr;
   const long major = std::strtol(text.c_str(), &end, 10);
   return {major, *end == '.' ? std::strtol(end + 1, nullptr, 10) : 0};
-}
-
-std::string_view line_of(std::string_view info, std::string_view name) {
-  const std::size_t start = info.find(name);
-  if (start == std::string_view::npos) {
-    return {};
-  }
-  const std::string_view rest = info.substr(start + name.size());
-  return rest.substr(0, rest.find_first_of("\r\n"));
 }
 
 // What a call's reply repeats.
@@ -49,9 +41,14 @@ ServerTime time_of(Reply reply) {
 
 }  // namespace
 
-Connection::Connection(const Config& config, const std::string& inbox, Link& link, Log& log,
-                       std::uint32_t calls)
-    : config_(config), inbox_(inbox), link_(link), log_(log), calls_(calls) {}
+Connection::Connection(const Config& config, Deployment deployment, const std::string& inbox,
+                       Link& link, Log& log, std::uint32_t calls)
+    : config_(config),
+      deployment_(deployment),
+      inbox_(inbox),
+      link_(link),
+      log_(log),
+      calls_(calls) {}
 
 void Connection::end() {
   link_.close();
@@ -143,6 +140,10 @@ void Connection::ask_time(Micros now) {
   }
 }
 
+void Connection::ask_replication(Micros now) {
+  write(Step::kReplication, {"INFO", "replication"}, now);
+}
+
 void Connection::kill(std::int64_t connection, Micros now) {
   write(Step::kKill, {"CLIENT", "KILL", "ID", std::to_string(connection)}, now);
 }
@@ -168,6 +169,7 @@ bool Connection::can_answer(Step step, Reply reply) {
       return false;
     case Step::kInfo:
     case Step::kMemory:
+    case Step::kReplication:
       return reply.is_string();
     case Step::kCommand:
       return reply.is_status() || reply.is_array();
@@ -234,6 +236,9 @@ Heard Connection::on_command_reply(const Sent& sent, Reply reply) {
     time_asked_ = false;
     return on_time(Heard::What::kTime, reply);
   }
+  if (sent.step == Step::kReplication) {
+    return {.what = Heard::What::kReplication, .reply = reply};
+  }
   const bool is_asked_for = sent.step == Step::kCommand || sent.step == Step::kWatch;
   return {.what = is_asked_for ? Heard::What::kReply : Heard::What::kNothing,
           .reply = reply,
@@ -266,15 +271,29 @@ Status Connection::check_server(Reply hello) {
                                           config_.credentials.masked(version) + "', at least " +
                                           kOldestServer + " is needed"};
   }
-  if (hello.text_of("mode") == "sentinel") {
+  return check_kind(hello);
+}
+
+// Whether it is what the URL says that it is.
+Status Connection::check_kind(Reply hello) {
+  const std::string where = link_.endpoint().display();
+  const std::string_view mode = hello.text_of("mode");
+  if (mode == "sentinel") {
+    return {BELAY_UNSUPPORTED_SERVER, where + " is a sentinel: name it and its master, as in " +
+                                          link_.endpoint().scheme() + "-sentinel://" + where +
+                                          "/mymaster"};
+  }
+  if (mode == "cluster" && deployment_ != Deployment::kCluster) {
     return {BELAY_UNSUPPORTED_SERVER,
-            link_.endpoint().display() +
-                " is a sentinel: name it and its master, as in redis-sentinel://" +
-                link_.endpoint().display() + "/mymaster"};
+            where + " is a node of a cluster, and no URL names clusters yet"};
   }
   if (const std::string_view role = hello.text_of("role"); role == "replica" || role == "slave") {
     met_replica_ = true;
-    return {BELAY_UNAVAILABLE, link_.endpoint().display() + " is a replica: it takes no locks"};
+    return {BELAY_UNAVAILABLE, where + " is a replica: it takes no locks" +
+                                   (deployment_ == Deployment::kSingle
+                                        ? "; name its master, too, as in " +
+                                              link_.endpoint().scheme() + "://master," + where
+                                        : "")};
   }
   return {};
 }
@@ -298,7 +317,7 @@ Heard Connection::on_greeting(Step step, Reply reply) {
       tracking_ = !reply.is_error();
       break;
     case Step::kInfo:
-      run_id_ = line_of(reply.text(), "run_id:");
+      run_id_ = info_field(reply.text(), "run_id:");
       break;
     case Step::kMemory:
       warn_of_eviction(reply.text());
@@ -325,10 +344,10 @@ Heard Connection::on_time(Heard::What what, Reply reply) {
 
 // All records carry an expiry: any eviction policy may take them.
 void Connection::warn_of_eviction(std::string_view info) const {
-  const std::string_view policy = line_of(info, "maxmemory_policy:");
-  const std::string_view limit = line_of(info, "maxmemory:");
+  const std::string_view policy = info_field(info, "maxmemory_policy:");
+  const std::string_view limit = info_field(info, "maxmemory:");
   if (log_.enabled(BELAY_LOG_WARNING) && policy != "noeviction" && limit != "0" && !limit.empty()) {
-    log_.write(BELAY_LOG_WARNING, link_.endpoint().display() +
+    log_.write(BELAY_LOG_WARNING, kOfSettings + link_.endpoint().display() +
                                       " may evict locks that are held: its maxmemory-policy is " +
                                       config_.credentials.masked(policy) + ", use noeviction");
   }

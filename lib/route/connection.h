@@ -16,6 +16,7 @@
 #include "net/resp.h"
 #include "route/command.h"
 #include "route/heard.h"
+#include "route/topology.h"
 
 namespace belay {
 
@@ -23,8 +24,8 @@ class Connection {
  public:
   // `calls`: so many calls of scripts were made on earlier ones. All that is given by reference
   // outlives it.
-  Connection(const Config& config, const std::string& inbox, Link& link, Log& log,
-             std::uint32_t calls);
+  Connection(const Config& config, Deployment deployment, const std::string& inbox, Link& link,
+             Log& log, std::uint32_t calls);
 
   // Begins to connect; once the link is open, the greeting is sent.
   void open() { link_.open(); }
@@ -41,6 +42,7 @@ class Connection {
   void watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now);
   // Unless that is on its way.
   void ask_time(Micros now);
+  void ask_replication(Micros now);
   void kill(std::int64_t connection, Micros now);
 
   // Cuts bytes into replies and pushes, each of which is to be heard. See ReplyReader::feed.
@@ -87,6 +89,7 @@ class Connection {
     kKill,
     kCommand,
     kClock,
+    kReplication,
     kAsking,
     kCaching,
     kWatch
@@ -111,11 +114,13 @@ class Connection {
   Heard fail(Status why);
   Heard refuse();
   Status check_server(Reply hello);
+  Status check_kind(Reply hello);
   void warn_of_eviction(std::string_view info) const;
   void warn_of_unchecked_rights();
   Status refusal(std::string_view during, std::string_view words) const;
 
   const Config& config_;
+  const Deployment deployment_;
   const std::string& inbox_;
   Link& link_;
   Log& log_;

@@ -16,12 +16,13 @@ struct Heard {
     kKilled,       // or an error
     kReply,        // to a command or a watch
     kTime,         // that was asked for
+    kReplication,  // likewise: INFO, or an error
     kMessage,      // in the inbox
     kInvalidated,  // watched keys, or all
   };
 
   What what = What::kNothing;
-  Reply reply{nullptr};  // of kKilled, kReply, kMessage and kInvalidated
+  Reply reply{nullptr};  // of kKilled, kReply, kReplication, kMessage and kInvalidated
   Micros sent = kNever;  // when the command was that it answers; kNever: none
   std::uint64_t id = 0;  // of that command or watch
   ServerTime server_time = {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "route/info.h"
 #include "route/server_error.h"
 
 namespace belay {
@@ -13,8 +14,10 @@ constexpr Micros kTellDropped = 60 * kSecond;
 
 }  // namespace
 
-Node::Node(const Config& config, std::string inbox, std::uint64_t seed, Links links, Log& log)
+Node::Node(const Config& config, Deployment deployment, std::string inbox, std::uint64_t seed,
+           Links links, Log& log)
     : config_(config),
+      deployment_(deployment),
       inbox_(std::move(inbox)),
       log_(log),
       backoff_(seed),
@@ -86,7 +89,8 @@ void Node::connect(Micros now) {
   state_ = State::kConnecting;
   patience_ = link_->patience(share());
   act_at_ = now + patience_;
-  connection_.emplace(config_, inbox_, *link_, log_, connection_ ? connection_->calls() : 0);
+  connection_.emplace(config_, deployment_, inbox_, *link_, log_,
+                      connection_ ? connection_->calls() : 0);
   connection_->open();
 }
 
@@ -223,6 +227,9 @@ void Node::on_heard(const Heard& heard, Micros now) {
       clock_.sample(heard.server_time, heard.sent, now);
       events_->on_node_clock(*this, now);
       break;
+    case What::kReplication:
+      warn_of_failover(heard.reply);
+      break;
     case What::kMessage:
       if (up()) {
         events_->on_node_message(*this, heard.reply.text(), now);
@@ -245,6 +252,15 @@ void Node::dropped_messages(std::size_t count, Micros now) {
              "dropped " + std::to_string(std::exchange(dropped_, 0)) +
                  " messages in this client's inbox on " + display() +
                  " that no script of Belay sent: somebody else may publish there");
+}
+
+// Once: it is for whoever set the servers up.
+void Node::warn_of_failover(Reply info) {
+  const std::string risk = info.is_error() ? "" : risk_of_failover(info.text());
+  if (!risk.empty() && !std::exchange(told_risk_, true)) {
+    log_.write(BELAY_LOG_WARNING,
+               kOfSettings + display() + " may grant locks that a failover loses: " + risk);
+  }
 }
 
 void Node::on_invalidated(Reply keys, Micros now) {
@@ -295,6 +311,9 @@ void Node::become_up_when_idle(Micros now) {
   if (log_.enabled(BELAY_LOG_INFO)) {
     log_.write(BELAY_LOG_INFO,
                "connected to " + display() + (is_another_ ? ", another server than before" : ""));
+  }
+  if (deployment_ == Deployment::kReplicated && !told_risk_ && log_.enabled(BELAY_LOG_WARNING)) {
+    connection_->ask_replication(now);
   }
   events_->on_node_up(*this, now);
 }

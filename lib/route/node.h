@@ -23,13 +23,15 @@
 #include "route/old_connections.h"
 #include "route/peer.h"
 #include "route/round_trips.h"
+#include "route/topology.h"
 
 namespace belay {
 
 class Node final : public Peer {
  public:
   // `links`: to wherever it may be.
-  Node(const Config& config, std::string inbox, std::uint64_t seed, Links links, Log& log);
+  Node(const Config& config, Deployment deployment, std::string inbox, std::uint64_t seed,
+       Links links, Log& log);
 
   // Inputs. From the start on, `events` hears of everything. `now`: kNever where its links lead
   // nowhere until it is told where it is.
@@ -121,12 +123,14 @@ class Node final : public Peer {
   void connect(Micros now);
   void fail(const Status& why, Micros now);
   void on_heard(const Heard& heard, Micros now);
+  void warn_of_failover(Reply info);
   void on_invalidated(Reply keys, Micros now);
   void on_greeted(const Heard& heard, Micros now);
   void kill_old(Micros now);
   void become_up_when_idle(Micros now);
 
   const Config& config_;
+  const Deployment deployment_;
   const std::string inbox_;
   Log& log_;
   Backoff backoff_;
@@ -149,6 +153,7 @@ class Node final : public Peer {
   std::size_t dropped_ = 0;  // messages that nobody was told of yet
   std::size_t all_dropped_ = 0;
   Micros tell_dropped_at_ = 0;
+  bool told_risk_ = false;
   OldConnections old_;
 };
 

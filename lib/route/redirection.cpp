@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string>
 
+#include "base/authority.h"
 #include "route/slot.h"
 
 namespace belay {
@@ -43,7 +44,7 @@ std::optional<Redirection> read_redirection(std::string_view error, const Endpoi
   const std::string_view host = words.substr(space + 1, colon - space - 1);
   found.slot = *slot;
   found.where = {host.empty() ? from.host : std::string(host), *port, "", from.tls};
-  return found.where.host.empty() ? std::nullopt : std::make_optional(found);
+  return is_host(found.where.host) ? std::make_optional(found) : std::nullopt;
 }
 
 }  // namespace belay

@@ -27,10 +27,11 @@ Router::Router(const Config& config, Topology topology, Dial dial, std::string i
       dial_(std::move(dial)),
       inbox_(std::move(inbox)),
       seed_(seed),
-      log_(log) {
+      log_(log),
+      addresses_(config.address_map) {
   for (const std::vector<Endpoint>& endpoints : topology_.servers) {
     homes_.push_back(&servers_.emplace_back(Server{endpoints, nullptr}));
-    if (!topology_.is_cluster) {
+    if (!topology_.is_cluster()) {
       node_in(*homes_.back());
     }
   }
@@ -79,14 +80,14 @@ Micros Router::next_deadline() const {
   for (const Server& server : servers_) {
     if (server.node != nullptr) {
       next = std::min({next, server.node->next_deadline(),
-                       topology_.is_cluster ? server.node->used_at() + idle() : kNever});
+                       topology_.is_cluster() ? server.node->used_at() + idle() : kNever});
     }
   }
   return next;
 }
 
 void Router::close_idle(const std::function<bool(const Node&)>& is_needed, Micros now) {
-  if (!topology_.is_cluster) {
+  if (!topology_.is_cluster()) {
     return;
   }
   for (Server& server : servers_) {
@@ -108,8 +109,11 @@ void Router::follow_sentinels(Micros now) {
   const std::optional<Endpoint> master = sentinels_->master();
   if (!master) {
     node.on_nowhere(sentinels_->trouble(), now);
-  } else if (node.goal().display() != master->display()) {
-    node.move_to(dial_(*master),
+    return;
+  }
+  const Endpoint goal = addresses_.reachable(*master);
+  if (node.goal().display() != goal.display()) {
+    node.move_to(dial_(goal),
                  {BELAY_UNAVAILABLE, "sentinels say that '" + sentinels_->name() + "' is at " +
                                          master->display() + " by now"},
                  now);
@@ -130,7 +134,8 @@ Node& Router::node_in(Server& server) {
     for (const Endpoint& endpoint : server.endpoints) {
       links.push_back(dial_(endpoint));
     }
-    server.node = std::make_unique<Node>(config_, inbox_, seed_, std::move(links), log_);
+    server.node = std::make_unique<Node>(config_, topology_.deployment, inbox_, seed_,
+                                         std::move(links), log_);
     seed_ += kSeedStep;
     if (events_ != nullptr) {
       server.node->start(*events_, 0);
@@ -165,7 +170,7 @@ Links Router::links_to_flush() {
 }
 
 std::shared_ptr<Link> Router::only_link() const {
-  if (!topology_.is_cluster && servers_.size() == 1) {
+  if (!topology_.is_cluster() && servers_.size() == 1) {
     return servers_.front().node->link();
   }
   std::shared_ptr<Link> only;
@@ -220,11 +225,12 @@ void Router::forget_unused() {
 std::optional<Router::Redirect> Router::read(std::string_view error, const Node& from) {
   const Endpoint& endpoint = from.link()->endpoint();
   const std::optional<Redirection> found =
-      topology_.is_cluster ? read_redirection(error, endpoint) : std::nullopt;
-  if (!found || found->where.display() == endpoint.display()) {  // to itself, for ever
+      topology_.is_cluster() ? read_redirection(error, endpoint) : std::nullopt;
+  const Endpoint where = found ? addresses_.reachable(found->where) : endpoint;
+  if (where.display() == endpoint.display()) {  // to itself, for ever
     return std::nullopt;
   }
-  Server* const to = server_at(found->where);
+  Server* const to = server_at(where);
   return to == nullptr ? std::nullopt
                        : std::make_optional(Redirect{found->has_moved, found->slot, to});
 }
@@ -282,7 +288,7 @@ ServerError Router::judge(std::string_view error) const {
   if (!moved && !error.starts_with("ASK ")) {
     return classify_error(error);
   }
-  const bool others = topology_.is_cluster;
+  const bool others = topology_.is_cluster();
   return {.remedy = follows_ ? Remedy::kAskAgain
                     : others ? Remedy::kWait
                              : Remedy::kGiveUp,

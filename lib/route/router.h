@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/address_map.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "net/link.h"
@@ -61,7 +62,7 @@ class Router {
   [[nodiscard]] bool has_ghosts() const;
 
   // Whether a server sends on what another one has published.
-  [[nodiscard]] bool echoes() const { return topology_.is_cluster; }
+  [[nodiscard]] bool echoes() const { return topology_.is_cluster(); }
 
   // An error reply is dealt with from now on. If it says where a slot is, what is sent for that
   // slot until `end_reply` goes there: after MOVED for good, after ASK each command with ASKING.
@@ -116,6 +117,7 @@ class Router {
   const std::string inbox_;
   std::uint64_t seed_;  // of the next node
   Log& log_;
+  const AddressMap addresses_;
   NodeEvents* events_ = nullptr;
   std::list<Server> servers_;
   std::vector<Server*> homes_;  // those of the topology

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/authority.h"
 #include "route/server_error.h"
 
 namespace belay {
@@ -199,8 +200,9 @@ Status Sentinel::check_hello(Reply hello) const {
   }
   return hello.text_of("mode") == "sentinel"
              ? Status()
-             : Status(BELAY_UNSUPPORTED_SERVER,
-                      display() + " is no sentinel: the URL of a server is redis://" + display());
+             : Status(BELAY_UNSUPPORTED_SERVER, display() +
+                                                    " is no sentinel: the URL of a server is " +
+                                                    link_->endpoint().scheme() + "://" + display());
 }
 
 Status Sentinel::refusal(std::string_view words) const {
@@ -210,7 +212,7 @@ Status Sentinel::refusal(std::string_view words) const {
 void Sentinel::on_address(Reply reply) {
   address_.reset();
   const auto port = reply.size() == 2 ? number_of(reply.at(1).text()) : std::nullopt;
-  if (port && *port >= 1 && *port <= 65535 && !reply.at(0).text().empty()) {
+  if (port && *port >= 1 && *port <= 65535 && is_host(reply.at(0).text())) {
     address_ = Endpoint{std::string(reply.at(0).text()), static_cast<std::uint16_t>(*port), "",
                         link_->endpoint().tls};
   }

@@ -8,13 +8,15 @@
 namespace belay {
 
 Topology on_one_server(std::vector<Endpoint> endpoints) {
-  return {{std::move(endpoints)}, [](std::uint16_t /*slot*/) { return Place(); }, false};
+  const auto deployment = endpoints.size() > 1 ? Deployment::kReplicated : Deployment::kSingle;
+  return {{std::move(endpoints)}, [](std::uint16_t /*slot*/) { return Place(); }, deployment};
 }
 
 Topology on_sentinels(std::vector<Endpoint> sentinels, const std::string& master) {
   Endpoint nowhere;
   nowhere.path = "'" + master + "'";
   Topology topology = on_one_server({nowhere});
+  topology.deployment = Deployment::kReplicated;
   topology.watched = Watched{std::move(sentinels), master};
   return topology;
 }
@@ -31,7 +33,7 @@ Topology on_a_cluster(const std::vector<Endpoint>& nodes, const std::vector<Slot
   topology.place_of = [homes = std::move(homes)](std::uint16_t slot) {
     return Place{homes[slot], slot};
   };
-  topology.is_cluster = true;
+  topology.deployment = Deployment::kCluster;
   return topology;
 }
 

@@ -25,18 +25,24 @@ struct Watched {
   std::string master;
 };
 
+// What stands behind a server, besides itself: nobody, replicas that may take its place, or the
+// other nodes of its cluster.
+enum class Deployment : std::uint8_t { kSingle, kReplicated, kCluster };
+
 struct Topology {
   // Of each server, the endpoints at which it may be; of one that is watched, a name in place of
   // these.
   std::vector<std::vector<Endpoint>> servers;
   std::function<Place(std::uint16_t slot)> place_of;
-  // The servers are nodes of a cluster. Slots move between them, also to others than these, and a
-  // server is connected to while it is in use. What is published at any reaches the subscribers of
-  // all, but each counts only its own: who is told that a name is theirs may have been taken for
-  // gone by the server that said so.
-  bool is_cluster = false;
+  Deployment deployment = Deployment::kSingle;
   // Where the only server is, these say.
   std::optional<Watched> watched = {};
+
+  // Slots move between the nodes of a cluster, also to others than these, and a node is connected
+  // to while it is in use. What is published at any reaches the subscribers of all, but each counts
+  // only its own: who is told that a name is theirs may have been taken for gone by the server that
+  // said so.
+  [[nodiscard]] bool is_cluster() const { return deployment == Deployment::kCluster; }
 
   // One that is connected to first.
   [[nodiscard]] const Endpoint& first() const {

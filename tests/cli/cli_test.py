@@ -800,11 +800,28 @@ class WithSeveralHosts(CliTest):
         replica.command("REPLICAOF", "127.0.0.1", gone.port)
         gone.kill()
         for hosts in ((gone, replica, self.server), (self.server, replica), (replica, self.server)):
-            self.assertEqual(self.belay("run", "--url", self.hosts(*hosts), "x", "--", "echo", "ran"), (0, "ran\n", ""))
+            code, out, _ = self.belay("run", "--url", self.hosts(*hosts), "x", "--", "echo", "ran")
+            self.assertEqual((code, out), (0, "ran\n"))
         code, _, err = self.belay("inspect", "--url", self.hosts(gone, replica), "--request-timeout", "0.5", "x")
         self.assertEqual(code, 69)
         self.assertIn(f"127.0.0.1:{replica.port} is a replica", err)
         self.assertIn(f"127.0.0.1:{gone.port} failed", err)
+
+
+    def test_run_warns_of_a_master_that_waits_for_no_replica(self):
+        replica = Server()
+        self.addCleanup(replica.stop)
+        replica.command("REPLICAOF", "127.0.0.1", self.server.port)
+        run = ["run", "--url", self.hosts(self.server, replica), "x", "--", "echo", "ran"]
+        warning = (f"127.0.0.1:{self.server.port} may grant locks that a failover loses: "
+                   "its min-replicas-to-write is 0")
+        self.assertEqual(self.belay(*run), (0, "ran\n", f"belay: warning: {warning}\n"))
+        _, _, err = self.belay(*run, env={"BELAY_LOG": "warning"})
+        self.assertEqual(err.count(warning), 1)
+        self.assertEqual(self.belay(run[0], "--set", "log_events=none", *run[1:]), (0, "ran\n", ""))
+        self.addCleanup(self.server.command, "CONFIG", "SET", "min-replicas-to-write", "0")
+        self.server.command("CONFIG", "SET", "min-replicas-to-write", "1")
+        self.assertEqual(self.belay(*run), (0, "ran\n", ""))
 
 
 class WithAPassword(CliTest):

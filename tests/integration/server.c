@@ -90,6 +90,13 @@ void server_launch(Server* server, const char* program) {
   prefer_tls(server);
 }
 
+const char* server_address(const Server* server) {
+  static char address[32];
+  snprintf(address, sizeof address, "127.0.0.1:%d",
+           server->tls_port != 0 ? server->tls_port : server->port);
+  return address;
+}
+
 void server_relaunch_with_clock(Server* server) {
   const int fd = memfd_create("clock", MFD_CLOEXEC);
   CHECK(fd >= 0 && ftruncate(fd, sizeof *server->ahead_s) == 0);

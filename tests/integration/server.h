@@ -14,7 +14,7 @@ typedef struct Server {
   const char* options[8];     // further ones of its next start, until NULL
   volatile int64_t* ahead_s;  // of its own clock (step_clock.c); NULL: the machine's
   const char* directory;      // its own; a test may put files there
-  char url[64];
+  char url[256];
   char unix_url[128];
   uint16_t port;
   uint16_t tls_port;  // where BELAY_TEST_TLS is set: its url is that port's
@@ -24,6 +24,8 @@ typedef struct Server {
 void server_launch(Server* server, const char* program);
 // The same with options: the program and these, until NULL.
 void server_launch_with(Server* server, const char* const* words);
+// "host:port", as clients know it that its url leads there.
+const char* server_address(const Server* server);
 // Ends it as a crash would.
 void server_kill(Server* server);
 // Starts it again, empty, where it was, and waits until it answers.

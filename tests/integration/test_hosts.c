@@ -189,6 +189,38 @@ static void test_paused_host(Server* server) {
   hosts_end(&hosts);
 }
 
+// How often a new client warns of the servers' settings until it has a lock.
+static int warnings_of_a_client(void) {
+  belay_options* options = belay_options_new();
+  CHECK_STATUS(BELAY_OK, belay_options_set_url(options, url));
+  CHECK_STATUS(BELAY_OK, belay_options_set(options, "log_events", "warning"));
+  belay_client* client = belay_client_new(options);
+  belay_options_free(options);
+  GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  int count = 0;
+  for (belay_event* event; (event = belay_next(client, 0)) != NULL; belay_event_free(event)) {
+    if (strstr(belay_event_message(event), "settings: ") != NULL) {
+      CHECK_TEXT("may grant locks that a failover loses: its min-replicas-to-write is 0",
+                 belay_event_message(event));
+      ++count;
+    }
+  }
+  belay_client_free(client);
+  return count;
+}
+
+static void test_warnings(Server* server) {
+  Hosts hosts;
+  launch_hosts(&hosts, server);
+  CHECK_INT(1, warnings_of_a_client());
+  server_tell(server, "CONFIG", "SET", "min-replicas-to-write", "1", NULL);
+  CHECK_INT(0, warnings_of_a_client());
+  server_tell(server, "CONFIG", "SET", "min-replicas-to-write", "0", NULL);
+  snprintf(url, sizeof url, "%s", server->url);  // nobody follows a failover from there
+  CHECK_INT(0, warnings_of_a_client());
+  hosts_end(&hosts);
+}
+
 const Test hosts_tests[] = {
     {"Of several hosts, in any order, the master is used", test_any_order},
     {"Of several hosts, one that was promoted has what was replicated", test_failover},
@@ -197,5 +229,6 @@ const Test hosts_tests[] = {
     {"Of several hosts, a master that was demoted is left", test_demotion},
     {"Of several hosts, a demoted master passes on no grant", test_waiter_at_a_demoted_master},
     {"Of several hosts, none of which is a master, each is named", test_no_master},
+    {"Of several hosts, a master that waits for no replica is warned of once", test_warnings},
     {"Of several hosts, a silent one leaves time for the others", test_paused_host},
     {NULL, NULL}};

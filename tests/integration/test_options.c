@@ -61,6 +61,7 @@ static void test_bad_values_name_the_option_and_its_range(Server* server) {
   BAD("log_level", "loud", "log_level was 'loud': none, error, warning, info, debug");
   BAD("log_level", "5", "log_level was 5");
   BAD("prefix", "a{b", "prefix was 'a{b': 1..64 bytes without braces");
+  BAD("address_map", "a:1=b", "address_map was 'a:1=b': 'a:1=b': an address is host:port");
   BAD("speed", "1", "there is no option 'speed'");
   BAD("Label", "1", "there is no option 'Label'");
   BAD("label", NULL, "label was NULL");

@@ -440,7 +440,7 @@ static void test_prefixes_are_apart(Server* server) {
 }
 
 static void test_databases_are_apart(Server* server) {
-  char url[96];
+  char url[300];
   char unix_url[160];
   snprintf(url, sizeof url, "%s/1", server->url);
   snprintf(unix_url, sizeof unix_url, "%s?db=1", server->unix_url);

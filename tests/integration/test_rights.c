@@ -98,7 +98,7 @@ static void look(belay_client* client) {
 static void test_enough(Server* server) {
   make_tenant(server, "app", "belay:");
   server_tell(server, "ACL", "SETUSER", "app", "~order", NULL);
-  char url[128];
+  char url[300];
   snprintf(url, sizeof url, "%s/1", server->url);
   belay_client* one = CLIENT(.url = url, .user = "app", .password = "s3cret");
   belay_client* two = CLIENT(.url = url, .user = "app", .password = "s3cret");

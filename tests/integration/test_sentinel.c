@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proxy.h"
 #include "support.h"
 #include "trio.h"
 
@@ -148,6 +149,40 @@ static void test_password(Server* server) {
   trio_end(&trio);
 }
 
+// Where the sentinels say that a host is, and where it is reached.
+static void add_to_map(char* map, size_t size, const Server* host, const Proxy* proxy) {
+  const size_t length = strlen(map);
+  snprintf(map + length, size - length, "%s127.0.0.1:%d=%s", length == 0 ? "" : ",", host->port,
+           strstr(proxy->url, "127.0.0.1"));
+}
+
+static void check_passes(belay_client* client, const Proxy* proxy) {
+  proxy_break_next(proxy, kCutBefore);
+  CHECK_STATUS(BELAY_OK, belay_release(client, GRANTED(belay_lock(client, "a", -1, 0, NULL))));
+  CHECK_INT(1, proxy->state->faults);
+}
+
+// All ends with this process: the proxies have what a launcher would end by.
+static void test_address_map(Server* server) {
+  Trio trio;
+  trio_launch(&trio, server, NULL);
+  Proxy proxies[kHosts];
+  char map[256] = "";
+  for (int i = 0; i < kHosts; ++i) {
+    proxies[i] = proxy_start(trio.hosts.all[i]);
+    add_to_map(map, sizeof map, trio.hosts.all[i], &proxies[i]);
+  }
+  belay_options* options = belay_options_new();
+  CHECK_STATUS(BELAY_OK, belay_options_set_url(options, trio.url));
+  CHECK_STATUS(BELAY_OK, belay_options_set(options, "address_map", map));
+  belay_client* client = belay_client_new(options);
+  belay_options_free(options);
+  check_passes(client, &proxies[0]);
+  trio_fail_over(&trio);
+  check_passes(client, trio_master(&trio, 0) == trio.hosts.all[1] ? &proxies[1] : &proxies[2]);
+  belay_client_free(client);
+}
+
 const Test sentinel_tests[] = {
     {"Any sentinel that knows a master names it", test_any_sentinel},
     {"A failover that an operator asks the sentinels for is followed", test_failover},
@@ -156,4 +191,5 @@ const Test sentinel_tests[] = {
     {"Where no sentinel answers, each is named, and a wait goes on", test_no_sentinel},
     {"A URL that takes sentinels for what they are not is told at once", test_wrong_urls},
     {"Sentinels have a password of their own", test_password},
+    {"Hosts are reached elsewhere than where sentinels say that they are", test_address_map},
     {NULL, NULL}};

@@ -15,7 +15,7 @@ static void check_words(const Server* server, belay_client* client, const char* 
   belay_event* why = NULL;
   REFUSED(status, belay_lock(client, name, -1, 0, &why));
   CHECK_TEXT(words, belay_event_message(why));
-  CHECK_TEXT(strstr(server->url, "127.0.0.1:"), belay_event_message(why));
+  CHECK_TEXT(server_address(server), belay_event_message(why));
   belay_event_free(why);
 }
 
@@ -348,6 +348,17 @@ static void test_handoff_over_a_foreign_fence(Server* server) {
   belay_client_free(waiter);
 }
 
+static void test_node_of_a_cluster(Server* server) {
+  Server node;
+  server_launch_with(&node,
+                     (const char* const[]){server->program, "--cluster-enabled", "yes", NULL});
+  belay_client* client = CLIENT(.url = node.url);
+  CHECK_WHY(BELAY_UNSUPPORTED_SERVER, "is a node of a cluster",
+            belay_lock(client, "a", -1, 0, &why));
+  belay_client_free(client);
+  launch_end(&node.launch);
+}
+
 const Test state_tests[] = {
     {"A restart with data loses no hold and no place in the queue", test_restart_with_data},
     {"A restart with older data loses the holds that are not in them, and fences still rise",
@@ -367,4 +378,5 @@ const Test state_tests[] = {
      test_release_over_foreign_keys},
     {"A handoff beside a foreign key in the place of the fence needs none",
      test_handoff_over_a_foreign_fence},
+    {"A node of a cluster is refused at once", test_node_of_a_cluster},
     {NULL, NULL}};

@@ -33,7 +33,7 @@ Topology topology_of(const World& world, bool slots_apart) {
     const std::size_t host = world.home_of(slot);
     return Place{host, slots_apart ? slot : static_cast<std::uint16_t>(host)};
   };
-  topology.is_cluster = world.is_a_cluster();
+  topology.deployment = world.is_a_cluster() ? Deployment::kCluster : Deployment::kSingle;
   return topology;
 }
 

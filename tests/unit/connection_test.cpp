@@ -69,7 +69,7 @@ class ConnectionTest : public testing::Test {
   std::vector<std::string> logged;
   Log log{BELAY_LOG_NONE, [] {}, BELAY_LOG_WARNING,
           [this](std::int32_t, const std::string& message) { logged.push_back(message); }};
-  Connection connection{config, inbox, link, log, 0};
+  Connection connection{config, Deployment::kSingle, inbox, link, log, 0};
   std::vector<Heard> heard;        // of the latest bytes; the replies are gone
   std::vector<std::string> texts;  // of those to commands, and of messages
 };
@@ -151,7 +151,7 @@ TEST_F(ConnectionTest, GoesOnWithTheMarksOfTheOneBefore) {
   greet();
   connection.send({7, &kScript, {}, {}}, now);
   const std::string first = link.marks.marked("$0\r\n\r\n");
-  Connection next(config, inbox, link, log, connection.calls());
+  Connection next(config, Deployment::kSingle, inbox, link, log, connection.calls());
   next.send({8, &kScript, {}, {}}, now);
   EXPECT_EQ(next.calls(), 2);
   EXPECT_NE(link.marks.marked("$0\r\n\r\n"), first);

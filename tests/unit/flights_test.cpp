@@ -85,7 +85,7 @@ TEST_F(FlightsAlone, OfAWatchHoldOnToNoClaim) {
 // A break that another server tells of may have come after what they were answered.
 TEST_F(FlightsAlone, AreOutdatedByABreakElsewhere) {
   RecordingLink link;
-  Node other(config_, me_.inbox(), 2, Links{borrowed(link)}, log_);
+  Node other(config_, Deployment::kSingle, me_.inbox(), 2, Links{borrowed(link)}, log_);
   Claim& broken = held("a");
   const auto out = [this](FlightKind kind, Claim& claim) {
     Flight flight;
@@ -113,7 +113,7 @@ TEST_F(FlightsAlone, AreOutdatedByABreakElsewhere) {
 // Unless ASK led them there, and but for leaves: what has been left is left.
 TEST_F(FlightsAlone, AreOutdatedWhereTheSlotIsElsewhereByNow) {
   RecordingLink link;
-  Node other(config_, me_.inbox(), 2, Links{borrowed(link)}, log_);
+  Node other(config_, Deployment::kSingle, me_.inbox(), 2, Links{borrowed(link)}, log_);
   Claim& claim = held("a");
   for (const FlightKind kind :
        {FlightKind::kAcquire, FlightKind::kRenew, FlightKind::kLeave, FlightKind::kQuery}) {
@@ -134,7 +134,7 @@ TEST_F(FlightsAlone, AreOutdatedWhereTheSlotIsElsewhereByNow) {
 
 TEST_F(FlightsAlone, OfALostConnectionAreTakenTogether) {
   RecordingLink link;
-  Node other(config_, me_.inbox(), 2, Links{borrowed(link)}, log_);
+  Node other(config_, Deployment::kSingle, me_.inbox(), 2, Links{borrowed(link)}, log_);
   const std::uint64_t first = send(Flight());
   const std::uint64_t second = send(Flight());
   EXPECT_TRUE(flights_.take_all_of(other).empty());

@@ -92,8 +92,7 @@ class GreetedNode : public testing::Test {
              Topology{{{link_.endpoint()}},
                       [this](std::uint16_t slot) {
                         return apart_ ? Place{0, slot} : Place();
-                      },
-                      false},
+                      }},
              dial_to({&link_}),
              log_,
              events_,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "route/node.h"
 #include "unit/counted.h"
@@ -72,8 +73,16 @@ class NodeHostsTest : public testing::Test {
   Host first_{FakeLink(Endpoint{"first", 1, "", false}), "run1", 100 * kSecond + kHour};
   Host second_{FakeLink(Endpoint{"second", 1, "", false}), "run2", 100 * kSecond};
   Counted counted_;
-  Log log_{BELAY_LOG_NONE, [] {}};
-  Node node_{config_, "inbox", 1, {borrowed(first_.link), borrowed(second_.link)}, log_};
+  std::vector<std::string> warnings_;  // about settings
+  Log log_{BELAY_LOG_NONE, [] {}, BELAY_LOG_WARNING,
+           [this](std::int32_t, const std::string& message) {
+             if (message.starts_with(kOfSettings)) {
+               warnings_.push_back(message);
+             }
+           }};
+  Node node_{
+      config_, Deployment::kReplicated, "inbox", 1, {borrowed(first_.link), borrowed(second_.link)},
+      log_};
 };
 
 TEST_F(NodeHostsTest, LeavesAReplicaAtOnceForTheNext) {
@@ -104,6 +113,32 @@ TEST_F(NodeHostsTest, PausesOnlyAfterAWholeRound) {
   }
   EXPECT_EQ(first_.link.opened, 20);
   EXPECT_EQ(counted_.refused, 0);
+}
+
+TEST_F(NodeHostsTest, WarnsOnceOfMastersThatWaitForNoReplica) {
+  greet_master(0);
+  answer(bulk("role:master\r\nmin_slaves_good_slaves:1\r\n"));
+  EXPECT_TRUE(warnings_.empty());
+  cut();
+  wait_for_reconnect();
+  greet_master(0);
+  answer(bulk("role:master\r\n"));
+  const std::vector<std::string> told = {
+      "settings: first:1 may grant locks that a failover loses: its min-replicas-to-write is 0"};
+  EXPECT_EQ(warnings_, told);
+  cut();
+  wait_for_reconnect();
+  greet_master(0);
+  EXPECT_FALSE(tried().link.has_sent("replication"));
+  EXPECT_TRUE(node_.up());
+}
+
+TEST_F(NodeHostsTest, MayBeForbiddenToAskAboutReplicas) {
+  greet_master(0);
+  EXPECT_TRUE(tried().link.has_sent("replication"));
+  answer("-NOPERM this user has no permissions\r\n");
+  EXPECT_TRUE(node_.up());
+  EXPECT_TRUE(warnings_.empty());
 }
 
 TEST_F(NodeHostsTest, TellsOfAWrongPasswordWhereverItIs) {

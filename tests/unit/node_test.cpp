@@ -78,7 +78,7 @@ class NodeTest : public testing::Test {
   FakeLink link;
   Heard heard;
   Log log{BELAY_LOG_NONE, [] {}};
-  Node node{config, "inbox", 1, {borrowed(link)}, log};
+  Node node{config, Deployment::kSingle, "inbox", 1, {borrowed(link)}, log};
 };
 
 TEST_F(NodeTest, IsUpAfterItsGreeting) {
@@ -119,7 +119,19 @@ TEST_F(NodeTest, TakesNoReplicaForItsServer) {
   node.on_link_open(now);
   answer("%2\r\n$7\r\nversion\r\n$3\r\n7.0\r\n$4\r\nrole\r\n$7\r\nreplica\r\n");
   EXPECT_EQ(node.trouble().code, BELAY_UNAVAILABLE);
-  EXPECT_NE(node.trouble().message.find("replica"), std::string::npos);
+  EXPECT_NE(node.trouble().message.find("is a replica: it takes no locks; name its master, too, as "
+                                        "in redis://master,"),
+            std::string::npos)
+      << node.trouble().message;
+}
+
+TEST_F(NodeTest, TakesNoNodeOfAClusterForItsServer) {
+  node.on_timer(now);
+  node.on_link_open(now);
+  answer("%2\r\n$7\r\nversion\r\n$3\r\n7.0\r\n$4\r\nmode\r\n$7\r\ncluster\r\n");
+  EXPECT_TRUE(node.refused());
+  EXPECT_EQ(node.trouble().code, BELAY_UNSUPPORTED_SERVER);
+  EXPECT_NE(node.trouble().message.find("is a node of a cluster"), std::string::npos);
 }
 
 TEST_F(NodeTest, TellsAWrongPasswordFromAnOutage) {
@@ -252,7 +264,7 @@ TEST_F(NodeTest, WarnsOfAServerThatMayEvictLocks) {
   const auto warning = [this] {
     testing::internal::CaptureStderr();
     Log warnings(BELAY_LOG_WARNING, [] {});
-    Node fresh(config, "inbox", 1, {borrowed(link)}, warnings);
+    Node fresh(config, Deployment::kSingle, "inbox", 1, {borrowed(link)}, warnings);
     fresh.start(heard, now);
     fresh.on_timer(now);
     fresh.on_link_open(now);

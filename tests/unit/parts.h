@@ -24,11 +24,9 @@ namespace belay {
 // The first server has the slot of one name, the second all other slots. Every slot is a group.
 inline Topology on_two_servers(std::uint16_t slot_of_first, const Endpoint& first,
                                const Endpoint& second) {
-  return {{{first}, {second}},
-          [slot_of_first](std::uint16_t slot) {
+  return {{{first}, {second}}, [slot_of_first](std::uint16_t slot) {
             return Place{slot == slot_of_first ? 0U : 1U, slot};
-          },
-          false};
+          }};
 }
 
 class EngineParts : public GreetedNode, public NodeEvents {

@@ -39,7 +39,7 @@ class RouterAlone : public testing::TestWithParam<bool> {
             [](std::uint16_t slot) {
               return Place{slot % 3U, static_cast<std::uint16_t>(slot / 2)};
             },
-            GetParam()};
+            GetParam() ? Deployment::kCluster : Deployment::kSingle};
   }
 
   std::shared_ptr<Link> dial(const Endpoint& endpoint) {
@@ -113,6 +113,18 @@ TEST_P(RouterAlone, ForgetsServersThatHaveNoSlotAnyMore) {
     ASSERT_EQ(port_of(1), GetParam() ? port : 7001);  // others send nobody elsewhere
     pass(60 * kSecond + config_.request_timeout);
   }
+}
+
+// Whoever announces an address that leads nowhere is reached by the map.
+TEST_P(RouterAlone, FollowsToWhereAServerIsReached) {
+  Config config;
+  config.address_map = "Inside:6379=127.0.0.1:7005";
+  Router router(
+      config, topology(), [this](const Endpoint& endpoint) { return dial(endpoint); }, "inbox", 1,
+      log_);
+  router.begin_reply("MOVED 1 inside:6379", router.node_of(0), false, now_);
+  router.end_reply();
+  EXPECT_EQ(router.node_of(1).link()->endpoint().port, GetParam() ? 7005 : 7001);
 }
 
 std::string bulk(const std::string& text) {
@@ -283,7 +295,7 @@ class ACluster : public testing::Test {
 
   [[nodiscard]] Topology cluster() const {
     Topology topology = on_two_servers(slot_of_a_, links_[0].endpoint(), links_[1].endpoint());
-    topology.is_cluster = true;
+    topology.deployment = Deployment::kCluster;
     return topology;
   }
 

@@ -21,9 +21,17 @@ constexpr const char* kNew = "10.0.0.2";
 
 class SentinelsTest : public testing::Test {
  protected:
-  SentinelsTest() {
+  SentinelsTest() : SentinelsTest("") {}
+
+  explicit SentinelsTest(const std::string& address_map) : config_(mapped(address_map)) {
     core_.start(now_);
     core_.on_timer(now_);
+  }
+
+  static Config mapped(const std::string& address_map) {
+    Config config;
+    config.address_map = address_map;
+    return config;
   }
 
   // The latest link to there; null: there is none.
@@ -59,6 +67,17 @@ class SentinelsTest : public testing::Test {
             const std::string& port = "6379") {
     say(sentinel(number), "*2\r\n" + bulk(host) + bulk(port) + "%2\r\n" + bulk("name") + bulk("m") +
                               bulk("config-epoch") + bulk(std::to_string(epoch)));
+  }
+
+  void tell_again(int number, const std::string& host, std::int64_t epoch) {
+    wait();
+    tell(number, host, epoch);
+  }
+
+  [[nodiscard]] std::ptrdiff_t count_links(const std::string& where) const {
+    return std::count_if(links_.begin(), links_.end(), [&where](const auto& link) {
+      return link->endpoint().display() == where;
+    });
   }
 
   void deny(int number) { say(sentinel(number), "*-1\r\n-ERR No such master with that name\r\n"); }
@@ -101,7 +120,7 @@ class SentinelsTest : public testing::Test {
   }
 
   Micros now_ = kSecond;
-  Config config_;
+  const Config config_;
   std::vector<std::shared_ptr<RecordingLink>> links_;
   const NativeDialect dialect_{{"ABCDEFGHIJKLMNOPQRSTUV", "belay:", "1 host label", "my secret"},
                                config_.request_timeout};
@@ -150,6 +169,23 @@ TEST_F(SentinelsTest, GoesWhereTheLatestFailoverHasLedTo) {
   greet_server(kNew);
   EXPECT_TRUE(node().up());
   EXPECT_TRUE(node().is_another());
+}
+
+class MappedSentinels : public SentinelsTest {
+ protected:
+  MappedSentinels() : SentinelsTest("10.0.0.1:6379=outside:7001,10.0.0.2:6379=outside:7002") {}
+};
+
+TEST_F(MappedSentinels, GoesWhereAnAnnouncedMasterIsReached) {
+  open(1);
+  tell(1, kOld, 4);
+  EXPECT_EQ(node().goal().display(), "outside:7001");
+  tell_again(1, kOld, 5);
+  EXPECT_EQ(count_links("outside:7001"), 1);
+  tell_again(1, kNew, 6);
+  EXPECT_EQ(node().goal().display(), "outside:7002");
+  tell_again(1, "10.0.0.3", 7);
+  EXPECT_EQ(node().goal().display(), "10.0.0.3:6379");
 }
 
 // The others may be cut off from those who have made the failover.
@@ -218,6 +254,18 @@ TEST_F(SentinelsTest, SaysWhyNobodyKnows) {
         "s2:26379 names no address and epoch", "cut"}) {
     EXPECT_NE(why.find(part), std::string::npos) << why;
   }
+}
+
+TEST_F(SentinelsTest, BelievesNoAddressThatIsNone) {
+  open(1);
+  for (const std::string& host :
+       {std::string(), std::string("a b"), std::string(254, 'a'), std::string("h\xC3\xA4")}) {
+    tell(1, host, 4);
+    EXPECT_NE(node().trouble().message.find("s1:26379 names no address"), std::string::npos);
+    wait();
+  }
+  tell(1, std::string(253, 'a'), 4);
+  EXPECT_EQ(node().goal().host.size(), 253U);
 }
 
 TEST_F(SentinelsTest, IsRefusedWhereAllOfThemRefuse) {

@@ -22,7 +22,7 @@ TEST(OneServer, HasEverySlotInOneGroup) {
     EXPECT_EQ(topology.place_of(slot).server, 0U);
     EXPECT_EQ(topology.place_of(slot).group, 0);
   }
-  EXPECT_FALSE(topology.is_cluster);
+  EXPECT_FALSE(topology.is_cluster());
 }
 
 TEST(OnACluster, EachSlotIsAGroupAtTheNodeOfItsRange) {
@@ -30,7 +30,7 @@ TEST(OnACluster, EachSlotIsAGroupAtTheNodeOfItsRange) {
       on_a_cluster({at("a"), at("b"), at("c")}, {{100, 199, 1}, {200, kSlots - 1, 2}});
   ASSERT_EQ(topology.servers.size(), 3U);
   EXPECT_EQ(topology.servers[2].front().host, "c");
-  EXPECT_TRUE(topology.is_cluster);
+  EXPECT_TRUE(topology.is_cluster());
   for (int slot = 0; slot < kSlots; ++slot) {
     const Place place = topology.place_of(static_cast<std::uint16_t>(slot));
     EXPECT_EQ(place.server, slot < 100 ? 0U : slot < 200 ? 1U : 2U) << slot;

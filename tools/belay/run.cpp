@@ -60,6 +60,14 @@ std::vector<std::string> child_environment(const std::vector<std::string>& names
   return result;
 }
 
+// The library's warnings come as events, for Wait, unless its log has them.
+ServerOptions with_warnings(ServerOptions server) {
+  if (!logs_warnings()) {
+    server.settings.insert(server.settings.begin(), {"log_events", "warning"});
+  }
+  return server;
+}
+
 // Releases the hold. The exit code is the command's unless the lock was lost.
 int release(belay_client* client, std::int64_t hold, const RunOptions& options, bool intervened,
             int exit_code) {
@@ -107,7 +115,7 @@ int run(const RunOptions& options) {
   // The library's default label is the program's name. As an option it would override the URL's.
   std::string label = default_label(options.command[0]);
   program_invocation_short_name = label.data();
-  const Client client = open_client(options.server);
+  const Client client = open_client(with_warnings(options.server));
   if (!client) {
     return kExitUsage;
   }

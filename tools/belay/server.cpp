@@ -13,9 +13,7 @@ namespace {
 
 // The library says so in its log, which few turn on.
 void warn_of_readers(const std::string& password_file) {
-  const char* level = std::getenv("BELAY_LOG");  // NOLINT(concurrency-mt-unsafe): nobody sets it
-  const std::string log = level != nullptr ? level : "";
-  if (log == "warning" || log == "info" || log == "debug") {
+  if (logs_warnings()) {
     return;
   }
 
@@ -29,6 +27,12 @@ void warn_of_readers(const std::string& password_file) {
 }
 
 }  // namespace
+
+bool logs_warnings() {
+  const char* level = std::getenv("BELAY_LOG");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const std::string log = level != nullptr ? level : "";
+  return log == "warning" || log == "info" || log == "debug";
+}
 
 Client open_client(const ServerOptions& options) {
   const Options settings(belay_options_new());

@@ -15,6 +15,8 @@ struct ServerOptions {
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
+// Whether the library writes its warnings to stderr, as BELAY_LOG says.
+bool logs_warnings();
 // A client that connects in the background; nullptr after a complaint about the options.
 Client open_client(const ServerOptions& options);
 // A server's URL without its password, and without a lone word that may be meant as one.

@@ -138,6 +138,10 @@ void Wait::on_signal(int signal) {
 }
 
 void Wait::on_event(const belay_event* event) {
+  if (belay_event_kind(event) == BELAY_EVENT_LOG) {
+    on_warning(visible(belay_event_message(event)));
+    return;
+  }
   switch (belay_event_tag(event)) {
     case kAcquireTag:
       on_acquired(event);
@@ -150,6 +154,14 @@ void Wait::on_event(const belay_event* event) {
       break;
     default:
       break;
+  }
+}
+
+// Of those that tell of outages, one is enough: see note_unreachable.
+void Wait::on_warning(const std::string& message) {
+  constexpr std::string_view kOfSettings = "settings: ";  // as the library begins them
+  if (message.starts_with(kOfSettings)) {
+    tell("warning: " + message.substr(kOfSettings.size()));
   }
 }
 

@@ -30,6 +30,7 @@ class Wait {
   void on_signal(int signal);
   void take_events();
   void on_event(const belay_event* event);
+  void on_warning(const std::string& message);
   void on_acquired(const belay_event* event);
   void on_inspected(const belay_event* event);
   void inspect_if_due();
