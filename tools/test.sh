@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # Groups run one after the other, the suites of a group side by side: those of the gate that share a group wait more than they compute.
 gate=(unit script sim abi lint 'integration cli' 'hostile sql docs cluster' go java lua conformance)
-others=(valkey tls oldest newest host lifetime luas leaks binding-mutants chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
+others=(valkey sentinel tls oldest newest host lifetime luas leaks binding-mutants chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
 declare -A shows=(
   [unit]='single parts, in fake time and over a fake link'
   [script]='every verb, reply and message, on four servers'
@@ -25,7 +25,8 @@ declare -A shows=(
   [java]='the Java binding'
   [lua]='the Lua binding, on Lua 5.4 and LuaJIT'
   [conformance]='one meaning in C, Go, Java, Lua and the command'
-  [valkey]='integration, cluster, hostile and cli, on Valkey'
+  [valkey]='integration, also through sentinels, cluster, hostile and cli, on Valkey'
+  [sentinel]='integration through sentinels, on a master with two replicas'
   [tls]='cuts, restarts and kills, over TLS'
   [oldest]='integration, on Redis 6.2'
   [newest]='script and integration, on the newest Redis and Valkey'
@@ -50,7 +51,7 @@ declare -A shows=(
 targets() { # SUITE
   case $1 in
     unit | script) echo "$1_test" ;;
-    integration | tls | oldest | valgrind) echo integration ;;
+    integration | sentinel | tls | oldest | valgrind) echo integration ;;
     cluster) echo cluster ;;
     newest) echo script_test integration ;;
     cli) echo belay_cli ;;
@@ -103,7 +104,7 @@ start() { # SUITE; prints its log
     fuzz) one_test tools/fuzz.sh 20 ;;
     valgrind) one_test run_valgrind ;;
     # What depends on the system, with its compiler and its servers.
-    debian13) tools/on-debian.sh 13 bash -c 'tools/demo.sh && tools/test.sh unit script integration cli' ;;
+    debian13) tools/on-debian.sh 13 bash -c 'tools/demo.sh && tools/demo.sh --sentinel && tools/test.sh unit script integration cli' ;;
     *) run_ctest release "$1" ;;
   esac
 }

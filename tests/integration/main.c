@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "deployment.h"
 #include "idler.h"
 #include "support.h"
 
@@ -59,7 +60,7 @@ static _Noreturn void run_test(const Test* test, const char* program, int output
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   alarm((unsigned)scaled(kTestLimitSeconds));
   Server server;
-  server_launch(&server, program);
+  deploy(&server, program);
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);  // what was measured shows also where a check fails
   test->run(&server);
   exit(0);

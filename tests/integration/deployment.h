@@ -1,0 +1,8 @@
+// What the driver gives a test as its server.
+#pragma once
+
+#include "server.h"
+
+// Starts one that stands alone; or, where BELAY_TEST_SENTINELS is set, the master of two replicas,
+// whose URL is that of three sentinels. Only a test has these make another host the master.
+void deploy(Server* server, const char* program);
