@@ -1,7 +1,7 @@
 /* One of the demonstration's two processes: takes turns on a lock and says who holds it, under
- * which fence, and how long after the other's release it got it. Usage: turns NAME ROUNDS FILE; the
- * processes tell each other the time of the latest release through FILE. ROUNDS 0: holds until it
- * is killed. Server: BELAY_URL. */
+ * which fence, and how long after the other's release it got it; also what it is told meanwhile of
+ * the hold and of the server. Usage: turns NAME ROUNDS FILE; the processes tell each other the time
+ * of the latest release through FILE. ROUNDS 0: holds until it is killed. Server: BELAY_URL. */
 #include <belay/belay.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,6 +41,21 @@ static void announce(const char* name, const struct turn* last, int64_t fence) {
   fflush(stdout);
 }
 
+/* What comes in that time: news of the hold, and the log where the URL asks for it. */
+static void work(const char* name, belay_client* client, int64_t time_ms) {
+  for (const int64_t end_us = now_us() + time_ms * 1000; now_us() < end_us;) {
+    belay_event* event = belay_next(client, (end_us - now_us()) / 1000 + 1);
+    if (event != NULL) {
+      printf("%s is told: %s%s\n", name,
+             belay_event_kind(event) == BELAY_EVENT_RECOVERED ? "the server has confirmed the hold"
+                                                              : "",
+             belay_event_message(event));
+      fflush(stdout);
+    }
+    belay_event_free(event);
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc != 4) {
     fprintf(stderr, "usage: turns NAME ROUNDS FILE\n");
@@ -70,11 +85,13 @@ int main(int argc, char** argv) {
     while (rounds == 0) {
       pause();
     }
-    const struct timespec work = {0, 150 * 1000000};
-    nanosleep(&work, NULL);
+    work(argv[1], client, 150);
     last->by = getpid();
     last->released_us = now_us();
-    belay_release(client, hold);
+    const int32_t status = belay_release(client, hold);
+    if (status != BELAY_OK) {
+      printf("%s could not release: %s\n", argv[1], belay_status_name(status));
+    }
   }
   belay_client_free(client);
   return 0;
