@@ -103,9 +103,10 @@ class Session final : public EngineEvents {
              Topology{{{link_.endpoint()}},
                       [this](std::uint16_t slot) {
                         return apart_ ? Place{0, slot} : Place();
-                      },
-                      false},
-             [this](const Endpoint& /*endpoint*/) { return borrowed(link_); },
+                      }},
+             [this](const Endpoint& /*endpoint*/) {
+               return std::shared_ptr<Link>(std::shared_ptr<void>(), &link_);
+             },
              log_,
              *this,
              last_hold_,
