@@ -60,6 +60,54 @@ void Node::on_timer(Micros now) {
   }
 }
 
+bool Node::connected() const {
+  return state_ == State::kGreeting || up();
+}
+
+bool Node::can_watch() const {
+  return connection_ && connection_->tracks();
+}
+
+bool Node::has_ghosts() const {
+  return ghosts_ || (!up() && !old_.empty());
+}
+
+Micros Node::distance() const {
+  return round_trips_.least();
+}
+
+std::size_t Node::dropped() const {
+  return all_dropped_;
+}
+
+const Endpoint& Node::goal() const {
+  return links_[discovery_.at()]->endpoint();
+}
+
+std::string Node::display() const {
+  return link_->endpoint().display();
+}
+
+ServerRun Node::server() const {
+  return {connection_->run_id(), display()};
+}
+
+void Node::use(Micros now) {
+  used_at_ = now;
+}
+
+Micros Node::used_at() const {
+  return used_at_;
+}
+
+void Node::set_asking(bool asking) {
+  asking_ = asking;
+}
+
+bool Node::asking() const {
+  return asking_;
+}
+
 bool Node::refused() const {
   return !up() && belay_status_class(trouble_.code) == BELAY_CLASS_REFUSED;
 }

@@ -54,15 +54,11 @@ class Node final : public Peer {
   void watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now);
 
   // Something needs it. And when something was last sent for that, or needed it.
-  void use(Micros now) { used_at_ = now; }
-
-  [[nodiscard]] Micros used_at() const { return used_at_; }
-
+  void use(Micros now);
+  [[nodiscard]] Micros used_at() const;
   // From now on each command is one for a slot that is on its way here, or no longer so.
-  void set_asking(bool asking) { asking_ = asking; }
-
-  [[nodiscard]] bool asking() const { return asking_; }
-
+  void set_asking(bool asking);
+  [[nodiscard]] bool asking() const;
   // Asks for a sample of the clock; on_node_clock follows, or the node goes down.
   void refresh_clock(Micros now);
   // The server's time in a reply to a command, or in a message (`sent` = 0).
@@ -70,11 +66,10 @@ class Node final : public Peer {
 
   [[nodiscard]] bool up() const { return state_ == State::kUp; }
 
-  [[nodiscard]] bool can_watch() const { return connection_ && connection_->tracks(); }
-
+  [[nodiscard]] bool can_watch() const;
   // Commands of earlier connections may still be on their way: they could not be killed, or have
   // not been yet.
-  [[nodiscard]] bool has_ghosts() const { return ghosts_ || (!up() && !old_.empty()); }
+  [[nodiscard]] bool has_ghosts() const;
 
   // The server is not the one that was there before: it has another clock, and maybe other data.
   // While up.
@@ -85,13 +80,11 @@ class Node final : public Peer {
   [[nodiscard]] Micros round_trip() const { return round_trips_.highest(); }
 
   // What a round trip takes at least. Only while up.
-  [[nodiscard]] Micros distance() const { return round_trips_.least(); }
-
+  [[nodiscard]] Micros distance() const;
   // So many messages came that no script sent: tells of them now and then.
   void dropped_messages(std::size_t count, Micros now);
-
   // How many there were.
-  [[nodiscard]] std::size_t dropped() const { return all_dropped_; }
+  [[nodiscard]] std::size_t dropped() const;
 
   // Why it is not up; OK while it is, or while nothing has failed yet.
   [[nodiscard]] const Status& trouble() const { return trouble_; }
@@ -105,20 +98,16 @@ class Node final : public Peer {
   [[nodiscard]] const std::shared_ptr<Link>& link() const { return link_; }
 
   [[nodiscard]] bool has(const Link& link) const;
-
   // Where it is sought next.
-  [[nodiscard]] const Endpoint& goal() const { return links_[discovery_.at()]->endpoint(); }
-
-  [[nodiscard]] std::string display() const { return link_->endpoint().display(); }
+  [[nodiscard]] const Endpoint& goal() const;
+  [[nodiscard]] std::string display() const;
 
  private:
   enum class State : std::uint8_t { kStopped, kWaiting, kConnecting, kGreeting, kUp };
 
   // Its connection is open.
-  [[nodiscard]] bool connected() const { return state_ == State::kGreeting || up(); }
-
-  [[nodiscard]] ServerRun server() const { return {connection_->run_id(), display()}; }
-
+  [[nodiscard]] bool connected() const;
+  [[nodiscard]] ServerRun server() const;
   [[nodiscard]] Micros share() const;
   void connect(Micros now);
   void fail(const Status& why, Micros now);
