@@ -191,11 +191,9 @@ static void test_paused_host(Server* server) {
 
 // How often a new client warns of the servers' settings until it has a lock.
 static int warnings_of_a_client(void) {
-  belay_options* options = belay_options_new();
-  CHECK_STATUS(BELAY_OK, belay_options_set_url(options, url));
-  CHECK_STATUS(BELAY_OK, belay_options_set(options, "log_events", "warning"));
-  belay_client* client = belay_client_new(options);
-  belay_options_free(options);
+  char warned[300];
+  snprintf(warned, sizeof warned, "%s?log_events=warning", url);
+  belay_client* client = CLIENT(.url = warned);
   GRANTED(belay_lock(client, "a", -1, 0, NULL));
   int count = 0;
   for (belay_event* event; (event = belay_next(client, 0)) != NULL; belay_event_free(event)) {

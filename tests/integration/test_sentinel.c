@@ -172,11 +172,9 @@ static void test_address_map(Server* server) {
     proxies[i] = proxy_start(trio.hosts.all[i]);
     add_to_map(map, sizeof map, trio.hosts.all[i], &proxies[i]);
   }
-  belay_options* options = belay_options_new();
-  CHECK_STATUS(BELAY_OK, belay_options_set_url(options, trio.url));
-  CHECK_STATUS(BELAY_OK, belay_options_set(options, "address_map", map));
-  belay_client* client = belay_client_new(options);
-  belay_options_free(options);
+  char url[600];
+  snprintf(url, sizeof url, "%s?address_map=%s", trio.url, map);
+  belay_client* client = CLIENT(.url = url);
   check_passes(client, &proxies[0]);
   trio_fail_over(&trio);
   check_passes(client, trio_master(&trio, 0) == trio.hosts.all[1] ? &proxies[1] : &proxies[2]);
