@@ -272,6 +272,7 @@ void Claim::on_another_server() {
   asking.suspect_until = {};
   asking.answered_at = {kNever};
   asking.doubted_at = {};
+  held.renew_in_full = true;  // what is gone is LOST by one answer then
   for (Leaving& one : leaving) {
     one.sweep_until = {};
   }

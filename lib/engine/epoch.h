@@ -79,7 +79,8 @@ struct Held : Grant {
   bool renew_out = false;
   // A batch failed: whose fault it was shows only one by one.
   bool renew_alone = false;
-  // Somebody else has to do with it, as the server says: by the verb for that.
+  // Somebody else has to do with it, as the server says, or the server is another: by the verb for
+  // that, and for as long as it is believed to be ours.
   bool renew_in_full = false;
   // Its slot is on its way to another server: nothing of several keys passes.
   bool slot_moves = false;

@@ -51,6 +51,9 @@ Micros Watchdog::wanted_lease(const Claim& claim) const {
   if (!claim.waiting.empty() && claim.wants_to_join(*claim.waiting.front())) {
     wanted = std::max(wanted, timing_.lease_for(*claim.waiting.front()));
   }
+  if (claim.held.renew_in_full) {  // perhaps its deadline is by the clock of another server
+    wanted = std::max(wanted, lease_covering(claim.held.deadline - ledger_.now));
+  }
   return wanted;
 }
 
