@@ -11,7 +11,9 @@ namespace belay::sim {
 
 namespace {
 
-constexpr Micros kRounding = 5;              // of converting between clocks
+constexpr Micros kRounding = 5;  // of converting between clocks
+// What a few grants reserve that follow at once.
+constexpr Micros kMostAhead = 2 * kMillisecond;
 constexpr Micros kBreakEcho = 60 * kSecond;  // longer than any lease in a schedule
 // Of a command: after EVALSHA, the script and how many keys.
 constexpr std::size_t kRecordKey = 3;
@@ -259,6 +261,9 @@ bool Checks::of_old_tenure(int process, const Submission& submission, std::int64
   if (exclusion_applies(submission.name)) {
     return false;
   }
+  if (world_.replication() && world_.replication()->divided) {
+    return true;
+  }
   const auto broken = breaks_.find(submission.name);
   const std::int64_t last_before_break = broken == breaks_.end() ? 0 : broken->second.last_fence;
   if (fence <= world_.data_lost_at(world_.host_of(key_of("belay:", 'r', submission.name))) ||
@@ -365,6 +370,18 @@ bool Checks::exclusion_applies(const std::string& name) const {
          (broken == breaks_.end() || broken->second.until < world_.now());
 }
 
+// Data that were lost before say nothing of such a grant: it is the server's, and nobody else's.
+// Unless its clock steps, or two are masters.
+bool Checks::granted_since_all_was_lost(const Live& live) const {
+  const auto& replication = world_.replication();
+  const bool in_order =
+      replication ? !replication->divided : !faults_.clock_back && !faults_.clock_forward;
+  const auto broken = breaks_.find(live.name);
+  const std::size_t host = world_.host_of(key_of("belay:", 'r', live.name));
+  return in_order && (broken == breaks_.end() || broken->second.until < world_.now()) &&
+         live.fence > world_.data_lost_at(host) + kMostAhead;
+}
+
 void Checks::after_step(Process& process) {
   for (auto& [key, live] : live_) {
     if (key.first != process.number() || live.lost) {
@@ -387,11 +404,14 @@ void Checks::after_step(Process& process) {
 }
 
 void Checks::check_exclusion(const Key& key, const Live& live) {
-  if (!exclusion_applies(live.name)) {
+  const bool always = exclusion_applies(live.name);
+  if (!always && !granted_since_all_was_lost(live)) {
     return;
   }
   if (live.kind == Kind::kSemaphore) {
-    check_limit(live.name);
+    if (always) {
+      check_limit(live.name);
+    }
     return;
   }
   for (const auto& [other_key, other] : live_) {
@@ -399,7 +419,8 @@ void Checks::check_exclusion(const Key& key, const Live& live) {
         other_key.first == key.first && other.owner == live.owner && live.owner != 0;
     const bool together = live.want.shared() && live.want.group == other.want.group;
     if (other_key != key && !same_owner && !together && other.name == live.name && !other.lost &&
-        other.believed_until > world_.now() + kRounding) {
+        other.believed_until > world_.now() + kRounding &&
+        (always || granted_since_all_was_lost(other))) {
       world_.violation("exclusion: " + label(key) + " and " + label(other_key) + " both hold '" +
                        live.name + "'");
     }
@@ -448,6 +469,13 @@ void Checks::ended(Process& process) {
 bool Checks::holds(int process, const std::string& name) const {
   return std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
     return entry.first.first == process && entry.second.name == name;
+  });
+}
+
+bool Checks::believes(int process, const std::string& name) const {
+  return std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
+    return entry.first.first == process && entry.second.name == name && !entry.second.lost &&
+           entry.second.believed_until > world_.now() + kRounding;
   });
 }
 

@@ -64,6 +64,8 @@ class Checks {
 
   // Whether a process has a hold of the name that it has not given back.
   bool holds(int process, const std::string& name) const;
+  // Whether it believes now that it holds the name.
+  bool believes(int process, const std::string& name) const;
   // Until when somebody believes to hold the name, or nobody is to, if nothing happens; 0: nobody
   // does.
   Micros believed_until(const std::string& name) const;
@@ -136,6 +138,7 @@ class Checks {
   void begin_lock_delay(const Live& live);
   void check_rest(Server& server);
   bool exclusion_applies(const std::string& name) const;
+  bool granted_since_all_was_lost(const Live& live) const;
 
   World& world_;
   const Faults faults_;

@@ -34,7 +34,42 @@ class Planner {
     return plan;
   }
 
+  // Failovers between hosts instead of what else there may be, or beside it.
+  void replicate(Plan& plan) {
+    plan.replicas = 2;
+    plan.hosts = 1 + plan.replicas;
+    plan.sentinels = on(60) ? 3 : 0;
+    plan.clocks_apart = on(50) ? 0 : on(50) ? 20 * kMillisecond : 2 * kSecond;
+    if (on(60)) {
+      failovers_above_all(plan);
+    }
+    plan.faults.data_loss = plan.faults.failovers = true;
+    // A failover is as if the clock had stepped; nobody else makes it do so.
+    plan.faults.clock_back = plan.faults.clock_forward = plan.clocks_apart > 0;
+  }
+
  private:
+  // Few, of what is held for longer than they take: that a loss is told of at once is seen only
+  // then.
+  void failovers_above_all(Plan& plan) {
+    plan.faults = Faults();
+    plan.faults.cuts = on(30);
+    plan.faults.lost_pushes = on(30);
+    plan.faults.pauses = on(20);
+    plan.faults.crashes = on(20);
+    plan.faults.server_stops = on(20);
+    plan.faults.no_kill = on(30);
+    plan.haunted = plan.broken = plan.stopped = false;
+    plan.lease = random_.between(1, 3) * kSecond;
+    plan.timeout = random_.between(300, 1200) * kMillisecond;
+    plan.longest_delay = random_.between(300, 5000);
+    plan.fixed = 20;
+    plan.hold = {kMillisecond, kSecond};
+    plan.between_faults = {50 * kMillisecond, 800 * kMillisecond};
+    plan.calm_at = plan.start_at + span(200 * kMillisecond, 2 * kSecond);
+    plan.drain_at = plan.calm_at + span(500 * kMillisecond, 2 * kSecond);
+  }
+
   bool on(int percent) { return random_.between(1, 100) <= percent; }
 
   Micros span(Micros low, Micros high) {
@@ -280,6 +315,11 @@ Plan make_plan(Random& random) {
   if (plan.sets && random.between(1, 100) <= 30) {
     plan.hosts = 2;
     plan.cluster = random.between(1, 100) <= 60;
+  }
+  Random aside = random;  // so that all other plans stay what they are without this
+  const bool alone = !plan.steady && !plan.distant && plan.hosts == 1;
+  if (alone && aside.between(1, 100) <= (plan.faults.failovers ? 60 : 5)) {
+    Planner(aside).replicate(plan);
   }
   if (plan.cluster) {
     plan.slots_apart = true;

@@ -41,6 +41,9 @@ struct Plan {
   bool slots_apart = false;  // and these in a command for each slot
   std::size_t hosts = 1;     // servers, on which the names lie
   bool cluster = false;      // these are nodes of one, and slots move from one to the other
+  std::size_t replicas = 0;  // these are a master and so many; with sentinels beside them
+  std::size_t sentinels = 0;
+  Micros clocks_apart = 0;  // theirs
   bool distant = false;  // round trips of up to half the request timeout, pauses of up to all of it
   bool rows = false;     // several waiters in a row are stopped when a holder lets go and ends
   bool haunted = false;  // acquires are often cut off on their way, given up, and arrive late

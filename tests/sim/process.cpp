@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "dialect/keys.h"
+#include "sim/replicas.h"
 
 namespace belay::sim {
 
@@ -23,8 +24,25 @@ Config config_of(Micros watchdog_lease, Micros request_timeout) {
   return config;
 }
 
+// A master and its replicas, which are asked themselves or are watched by sentinels.
+Topology replicated_topology(const World& world) {
+  std::vector<Endpoint> members;
+  std::vector<Endpoint> sentinels;
+  for (std::size_t host = 0; host < world.hosts(); ++host) {
+    (host < world.replication()->members ? members : sentinels).push_back(endpoint_of(host));
+  }
+  return sentinels.empty() ? on_one_server(members) : on_sentinels(sentinels, kMasterName);
+}
+
 // Servers of their own, which know slots by their number, or a cluster.
 Topology topology_of(const World& world, bool slots_apart) {
+  if (world.replication()) {
+    Topology topology = replicated_topology(world);
+    topology.place_of = [slots_apart](std::uint16_t slot) {
+      return Place{0, slots_apart ? slot : std::uint16_t{0}};
+    };
+    return topology;
+  }
   Topology topology;
   for (std::size_t host = 0; host < world.hosts(); ++host) {
     topology.servers.push_back({endpoint_of(host)});
@@ -67,7 +85,8 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
   arm();
 }
 
-// One for each host. A node that is let go of closes it, and the next one opens it again.
+// One for each host. A node that is let go of closes it, and the next one opens it again. Of a
+// master that is still to be found there is but a name.
 std::shared_ptr<Link> Process::dial(const Endpoint& endpoint) {
   for (std::size_t host = links_.size(); host < world_.hosts(); ++host) {
     listen_to(links_.emplace_back(world_, number_, host));
@@ -77,14 +96,14 @@ std::shared_ptr<Link> Process::dial(const Endpoint& endpoint) {
       return {std::shared_ptr<void>(), &link};
     }
   }
-  return nullptr;
+  return std::make_shared<SimLink>(world_, number_, links_.size(), endpoint);
 }
 
 void Process::listen_to(SimLink& link) {
   link.handlers.opened = [this, &link](int id) {
     deliver([this, &link, id] {
       if (link.connection() == id) {
-        step([&](Micros now) { core_.node(link)->on_link_open(now); });
+        step([&](Micros now) { core_.peer(link)->on_link_open(now); });
       }
     });
   };
@@ -95,7 +114,7 @@ void Process::listen_to(SimLink& link) {
         overhear(link, bytes, written);
         // Whoever reads the clock has read the bytes before, wherever it waits then.
         const Micros earliest = clock_at(written);
-        step([&](Micros now) { core_.node(link)->on_link_bytes(bytes, std::max(now, earliest)); });
+        step([&](Micros now) { core_.peer(link)->on_link_bytes(bytes, std::max(now, earliest)); });
       }
     });
   };
@@ -103,7 +122,7 @@ void Process::listen_to(SimLink& link) {
     deliver([this, &link, id] {
       if (link.connection() == id) {
         step([&](Micros now) {
-          core_.node(link)->on_link_closed({BELAY_UNAVAILABLE, "the connection was cut"}, now);
+          core_.peer(link)->on_link_closed({BELAY_UNAVAILABLE, "the connection was cut"}, now);
         });
       }
     });
@@ -160,7 +179,7 @@ void Process::overhear(const SimLink& link, std::string_view bytes, Micros writt
       return true;
     }
     const auto message = dialect_.read_message(push.at(2).text());
-    if (message && core_.node(link)->up() &&
+    if (message && is_up(link) &&
         world_.host_of(key_of("belay:", 'r', message->name)) == link.host) {
       observer_.on_message(*this, *message);
     }
@@ -184,9 +203,28 @@ void Process::deliver(Action action) {
 template <class Action>
 void Process::step(const Action& action) {
   action(clock() - world_.clock_slip());
+  note_up();
   flush();
   observer_.after_step(*this);
   arm();
+}
+
+bool Process::is_up(const SimLink& link) {
+  const Node* const node = core_.node(link);
+  return node != nullptr && node->up() && node->link().get() == &link;
+}
+
+void Process::note_up() {
+  up_since_.resize(links_.size(), kNever);
+  for (std::size_t host = 0; world_.replication() && host < links_.size(); ++host) {
+    Micros& since = up_since_[host];
+    since = !is_up(links_[host]) ? kNever : since == kNever ? world_.now() : since;
+  }
+}
+
+Micros Process::up_since() const {
+  const std::size_t master = world_.replication()->master;
+  return master < up_since_.size() ? up_since_[master] : kNever;
 }
 
 void Process::flush() {

@@ -50,6 +50,9 @@ class Process final : public EngineEvents {
     return links_.empty() ? -1 : links_[world_.host_of(key)].connection();
   }
 
+  // Since when it is connected to the master of several hosts; kNever: it is not.
+  Micros up_since() const;
+
   bool idle() { return core_.engine().idle(); }  // remembers no claim and no submission
 
   const NativeDialect& dialect() const { return dialect_; }
@@ -74,6 +77,8 @@ class Process final : public EngineEvents {
  private:
   std::shared_ptr<Link> dial(const Endpoint& endpoint);
   void listen_to(SimLink& link);
+  bool is_up(const SimLink& link);
+  void note_up();
   void flush();
   Micros clock_at(Micros true_time) const;
   void on_event(Event event) override;
@@ -99,7 +104,8 @@ class Process final : public EngineEvents {
   const Config config_;
   const NativeDialect dialect_;
   Log log_{BELAY_LOG_NONE, [] {}};
-  std::deque<SimLink> links_;  // by host
+  std::deque<SimLink> links_;     // by host
+  std::vector<Micros> up_since_;  // the same
   std::atomic<std::int64_t> last_hold_{0};
   Tags tags_;
   Core core_;

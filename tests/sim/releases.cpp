@@ -109,7 +109,8 @@ void Releases::on_event(const Process& process, const Event& event) {
   // A server with older data may have again what was lost.
   const bool lost =
       std::any_of(pending.parts.begin(), pending.parts.end(), [this](const Part& part) {
-        return part.was_lost() || (faults_.failovers && part.had_not > 0);
+        const bool beside = world_.replication().has_value() && part.had == 0;  // the master
+        return part.was_lost() || beside || (faults_.failovers && part.had_not > 0);
       });
   const Part& first = pending.parts.front();
   const std::string record = key_of("belay:", 'r', first.name);

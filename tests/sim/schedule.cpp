@@ -18,6 +18,7 @@
 #include "sim/plan.h"
 #include "sim/process.h"
 #include "sim/releases.h"
+#include "sim/replicas.h"
 #include "sim/rounds.h"
 #include "sim/service.h"
 #include "sim/world.h"
@@ -33,6 +34,7 @@ constexpr std::int64_t kLimit = 3;
 constexpr const char* kLatch = "l";
 constexpr Micros kLatchGoes = 3 * kSecond;  // after the last request: nobody will open it any more
 constexpr Micros kMostBack = 4 * kSecond;   // that a clock goes: what the dead have is kept as long
+constexpr Micros kIdleAfter = 100 * kSecond;  // nobody needs it any more
 constexpr Micros kEndAfter = 1000 * kSecond;  // so long stands what several held at most
 
 // Somebody in a process who wants locks: submits, waits for the event, holds, gives back, over and
@@ -93,7 +95,8 @@ class Schedule {
   Schedule(std::uint64_t seed, bool verbose, Decisions* decisions)
       : chooser_(seed * 7919 + 13),
         plan_(make_plan(chooser_)),
-        world_(chooser_.next(), plan_.faults, plan_.longest_delay, decisions, plan_.hosts),
+        world_(chooser_.next(), plan_.faults, plan_.longest_delay, decisions,
+               plan_.hosts + plan_.sentinels),
         custody_(world_, plan_.faults, [this](int process) { return remembers(process); }),
         limits_(world_, plan_.faults, kSemaphore),
         checks_(world_, plan_.faults, custody_, limits_, plan_.lease),
@@ -130,6 +133,10 @@ class Schedule {
     }
     if (plan_.cluster) {
       world_.become_a_cluster();
+    }
+    if (plan_.replicas > 0) {
+      world_.become_replicated(1 + plan_.replicas, plan_.clocks_apart);
+      replicas_ = std::make_unique<Replicas>(world_);
     }
     names_ = {"a"};
     if (world_.chance(30)) {
@@ -172,6 +179,7 @@ class Schedule {
       world_.calm();
       calm_ = true;
       watch_progress();
+      watch_losses();
     });
     world_.at(plan_.drain_at, [this] {
       world_.trace("--- no new requests");
@@ -182,6 +190,9 @@ class Schedule {
           std::max(plan_.drain_at, plan_.calm_at) + kLatchGoes + 2 * plan_.timeout;
       world_.at(gone_at, [this] { delete_key(key_of("belay:", 'r', kLatch)); });
       world_.at(gone_at + quiet_bound(), [this] { check_waits(); });
+    }
+    if (plan_.sentinels > 0) {
+      world_.at(plan_.drain_at + kIdleAfter, [this] { end_the_idle(); });
     }
     const Micros drain_at = plan_.drain_at;
     if (!world_.run(drain_at + kEndAfter)) {
@@ -838,7 +849,7 @@ class Schedule {
     add(faults.shutdowns, &Schedule::shut_somebody_down);
     add(plan_.rows, &Schedule::end_a_holder);
     add(plan_.broken, &Schedule::break_a_name);
-    add(faults.clock_back || faults.clock_forward, &Schedule::step_clock);
+    add((faults.clock_back || faults.clock_forward) && replicas_ == nullptr, &Schedule::step_clock);
     add(faults.script_flushes, &Schedule::flush_scripts);
     add(plan_.cluster, &Schedule::move_a_slot);
     if (!possible.empty()) {
@@ -991,6 +1002,14 @@ class Schedule {
   }
 
   void fail_over() {
+    if (replicas_ != nullptr && world_.chance(20)) {
+      replicas_->lie();
+      return;
+    }
+    if (replicas_ != nullptr) {
+      replicas_->fail_over();
+      return;
+    }
     const Micros lag = world_.span(kMillisecond, 100 * kMillisecond);
     world_.fail_over(world_.some_host(), lag);
   }
@@ -1042,6 +1061,43 @@ class Schedule {
   void flush_scripts() {
     world_.trace("SCRIPT FLUSH");
     world_.server(world_.some_host()).flush_scripts();
+  }
+
+  // They would go on asking sentinels until the end.
+  void end_the_idle() {
+    for (const auto& process : processes_) {
+      if (process->idle()) {
+        process->crash();
+      }
+    }
+  }
+
+  // ---- P1: once it has asked the new master, nobody believes what this does not know.
+
+  void watch_losses() {
+    if (replicas_ == nullptr || plan_.faults.errors || plan_.faults.breaks) {
+      return;
+    }
+    // A message that was slow in the storm is waited for by those behind it.
+    const Micros calm_since = plan_.calm_at + 2 * World::kSeldomLonger * plan_.longest_delay;
+    const Micros answered = world_.now() - 2 * plan_.longest_delay - kMillisecond;
+    const Micros runs_since = world_.runs_since(world_.replication()->master);
+    for (const auto& process : processes_) {
+      const bool asked = process->alive() && !process->paused() && process->up_since() != kNever &&
+                         std::max({process->up_since(), process->able_since(), runs_since,
+                                   calm_since}) <= answered &&
+                         world_.data_lost() < process->up_since();
+      for (const std::string& name : names_) {
+        if (asked && checks_.believes(process->number(), name) &&
+            !custody_.holds(name, process->number())) {
+          world_.violation("P1: process " + std::to_string(process->number()) + " believes that " +
+                           "it holds '" + name + "', which the new master does not know");
+        }
+      }
+    }
+    if (world_.now() < plan_.drain_at + kSecond) {
+      world_.at(world_.now() + 5 * kMillisecond, [this] { watch_losses(); });
+    }
   }
 
   // ---- P3: from when the faults have ended, nobody waits for long while nobody holds.
@@ -1100,6 +1156,7 @@ class Schedule {
   Writes writes_;
   Service service_;
   std::unique_ptr<Forger> forger_;
+  std::unique_ptr<Replicas> replicas_;
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<std::unique_ptr<User>> users_;

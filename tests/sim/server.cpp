@@ -26,6 +26,9 @@ std::string refusal(const ServerState& server, const Session& session, const Com
   if (locked && (command->flags & kBeforeAuth) == 0) {
     return "NOAUTH Authentication required.";
   }
+  if (server.is_replica && ((command->flags & kWrite) != 0 || is_script(*command))) {
+    return "READONLY You can't write against a read only replica.";
+  }
   if (server.maxmemory != 0 && (command->flags & kDenyOom) != 0) {
     return "OOM command not allowed when used memory > 'maxmemory'.";
   }
@@ -66,6 +69,21 @@ void Server::set_client_commands_allowed(bool allowed) {
 void Server::join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots, Bus bus) {
   state_->slots = std::move(slots);
   state_->bus = std::move(bus);
+}
+
+void Server::become_a_sentinel(std::function<MasterSeen()> seen) {
+  state_->master_seen = std::move(seen);
+}
+
+void Server::promote() {
+  state_->is_replica = false;
+  state_->store = std::move(state_->replica);
+}
+
+void Server::demote() {
+  state_->is_replica = true;
+  state_->store.clear();
+  state_->invalidate_all();
 }
 
 void Server::hear(std::string_view channel, std::string_view payload) {
@@ -237,8 +255,8 @@ std::vector<std::string> Server::keys_in(std::uint16_t slot) {
   return keys;
 }
 
-void Server::copy_data() {
-  state_->replica = state_->store;
+void Server::copy_data(const Server& from) {
+  state_->replica = from.state_->store;
 }
 
 void Server::fail_over() {

@@ -18,6 +18,14 @@ namespace belay::sim {
 
 struct ServerState;
 
+// Where a sentinel says that the master is, since the failover of that number.
+struct MasterSeen {
+  std::string name;  // what it calls it
+  std::string host;
+  std::uint16_t port = 0;
+  std::int64_t epoch = 0;
+};
+
 // What a node of a cluster knows of a slot.
 struct SlotPlace {
   bool is_here = true;
@@ -61,6 +69,12 @@ class Server {
   void set_number_digits(Digits digits);
   // From now on the server is a node of a cluster, which tells the others what is published.
   void join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots, Bus bus);
+  // From now on the server is a sentinel, which says this when it is asked.
+  void become_a_sentinel(std::function<MasterSeen()> seen);
+  // From now on it is the master, with the data of its copy; or a replica, whose data are another
+  // server's: these are not shown, as nobody reads them.
+  void promote();
+  void demote();
   // What was published at another node.
   void hear(std::string_view channel, std::string_view payload);
 
@@ -83,8 +97,9 @@ class Server {
   bool move_key(std::string_view key, Server& to);
   // The keys of a slot, in an order that follows from them.
   [[nodiscard]] std::vector<std::string> keys_in(std::uint16_t slot);
-  // Keeps a copy of the data as they are, and restarts with it: a replica that was behind.
-  void copy_data();
+  // Keeps a copy of a server's data as they are.
+  void copy_data(const Server& from);
+  // Restarts with the copy: a replica that was behind.
   void fail_over();
   [[nodiscard]] const std::string& run_id() const;
 

@@ -12,7 +12,7 @@ namespace {
 // The keys that a command names, also those of a script.
 std::span<const std::string_view> named_by(const Command& command,
                                            std::span<const std::string_view> argv) {
-  if (command.name != "eval" && command.name != "evalsha") {
+  if (!is_script(command)) {
     return keys_of(command, argv).words;
   }
   const std::int64_t count = parse_integer(argv[2]).value_or(0);

@@ -59,6 +59,10 @@ bool set_has(std::string_view& pattern, char c) {
 
 }  // namespace
 
+bool is_script(const Command& command) {
+  return command.name == "eval" || command.name == "evalsha";
+}
+
 Keys keys_of(const Command& command, std::span<const std::string_view> argv) {
   if (command.first_key == 0) {
     return {};

@@ -40,6 +40,9 @@ struct Command {
 // Whether the command may have so many words, its name among them.
 bool arity_fits(const Command& command, std::size_t words);
 
+// Whether the command runs a script.
+bool is_script(const Command& command);
+
 // The keys of a command, which has as many words as it needs.
 Keys keys_of(const Command& command, std::span<const std::string_view> argv);
 

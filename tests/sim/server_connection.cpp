@@ -93,9 +93,9 @@ void hello(Call& call) {
   call.reply.bulk("id");
   call.reply.integer(call.session->id);
   call.reply.bulk("mode");
-  call.reply.bulk("standalone");
+  call.reply.bulk(call.server.master_seen ? "sentinel" : "standalone");
   call.reply.bulk("role");
-  call.reply.bulk("master");
+  call.reply.bulk(call.server.is_replica ? "replica" : "master");
   call.reply.bulk("modules");
   call.reply.array(0);
 }
@@ -222,7 +222,8 @@ void info(Call& call) {
                      "\r\ntcp_port:6379\r\n";
   text += "\r\n# Memory\r\nmaxmemory:" + std::to_string(call.server.maxmemory) +
           "\r\nmaxmemory_policy:noeviction\r\n";
-  text += "\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n";
+  text += std::string("\r\n# Replication\r\nrole:") +
+          (call.server.is_replica ? "slave" : "master") + "\r\nconnected_slaves:0\r\n";
   call.reply.bulk(text);
 }
 
@@ -309,6 +310,32 @@ void asking(Call& call) {
   answer_ok(call);
 }
 
+// What is asked of a sentinel.
+void sentinel(Call& call) {
+  const std::string_view verb = call.argv.size() > 2 ? call.argv[1] : std::string_view();
+  if (!call.server.master_seen) {
+    call.reply.error("ERR unknown command 'sentinel'");
+    return;
+  }
+  const MasterSeen seen = call.server.master_seen();
+  const bool by_name = equals_ignoring_case(verb, "GET-MASTER-ADDR-BY-NAME");
+  if (!by_name && !equals_ignoring_case(verb, "MASTER")) {
+    call.reply.error(kSyntaxError);
+  } else if (call.argv[2] != seen.name && by_name) {
+    call.reply.null();
+  } else if (call.argv[2] != seen.name) {
+    call.reply.error("ERR No such master with that name");
+  } else if (by_name) {
+    call.reply.array(2);
+    call.reply.bulk(seen.host);
+    call.reply.bulk(std::to_string(seen.port));
+  } else {
+    call.reply.map(1);
+    call.reply.bulk("config-epoch");
+    call.reply.bulk(std::to_string(seen.epoch));
+  }
+}
+
 constexpr Command kCommands[] = {
     {"ping", -1, 0, 0, 0, ping},
     {"asking", 1, kNoScript, 0, 0, asking},
@@ -323,6 +350,7 @@ constexpr Command kCommands[] = {
     {"unsubscribe", -1, kNoScript, 0, 0, unsubscribe},
     {"publish", 3, 0, 0, 0, publish},
     {"config", -2, kNoScript, 0, 0, config},
+    {"sentinel", -2, kNoScript, 0, 0, sentinel},
 };
 
 }  // namespace

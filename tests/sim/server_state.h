@@ -74,6 +74,8 @@ struct ServerState final : ScriptCommands {
   std::string password;
   std::function<SlotPlace(std::uint16_t slot)> slots;  // none: no node of a cluster
   Server::Bus bus;
+  std::function<MasterSeen()> master_seen;  // none: no sentinel
+  bool is_replica = false;
   bool client_commands_allowed = true;
   Digits digits = Digits::kSeventeen;
   std::int64_t maxmemory = 0;  // any limit counts as exceeded

@@ -196,6 +196,10 @@ int World::connect(SimLink& link) {
     if (connection.link == nullptr) {
       return;
     }
+    if (hosts_[connection.host].down) {
+      connection.link->handlers.closed(id);
+      return;
+    }
     connection.server_id = server(connection.host).connect([this, id](std::string_view bytes) {
       reply(id, std::string(bytes), true, kNever);
     });
@@ -298,6 +302,9 @@ std::size_t World::owner_of(std::uint16_t slot) const {
 }
 
 std::size_t World::host_of(std::string_view key) {
+  if (replication_) {
+    return replication_->master;
+  }
   const std::uint16_t slot = slot_of(key);
   const auto move = moves_.find(slot);
   const bool has_moved = move != moves_.end() && server(move->second.to).has(key);
@@ -317,6 +324,33 @@ SlotPlace World::place_of(std::uint16_t slot, std::size_t host) const {
   place.is_coming = move != moves_.end() && move->second.to == host;
   place.other = endpoint_of(place.is_leaving ? move->second.to : owner_of(slot)).display();
   return place;
+}
+
+void World::become_replicated(std::size_t members, Micros apart) {
+  replication_ = Replication{members};
+  for (Host& host : hosts_) {
+    host.offset = random_.between(-apart, apart);
+    host.drift_ppm = apart == 0 ? hosts_.front().drift_ppm : host.drift_ppm;
+  }
+  for (std::size_t host = 1; host < members; ++host) {
+    server(host).demote();
+  }
+}
+
+// Of a master and its replicas mostly the master.
+std::size_t World::some_host() {
+  if (hosts_.size() == 1 || (replication_ && chance(60))) {
+    return replication_ ? replication_->master : 0;
+  }
+  return static_cast<std::size_t>(random_.next() % hosts_.size());
+}
+
+Micros World::data_lost_at(std::size_t host) const {
+  Micros latest = hosts_[host].data_lost_at;
+  for (std::size_t other = 0; (replication_ || is_a_cluster_) && other < hosts_.size(); ++other) {
+    latest = std::max(latest, hosts_[other].data_lost_at);
+  }
+  return latest;
 }
 
 void World::become_a_cluster() {
@@ -430,7 +464,8 @@ void World::execute(int id, const Chunk& chunk) {
     digest_.add(verb_of(argv_));
     std::for_each(argv_.begin() + (script ? 2 : 1), argv_.end(),
                   [this](std::string_view argument) { digest_.add(argument); });
-    if (script && onlooker_.before) {
+    const bool watched = script && is_watched(connection.host);
+    if (watched && onlooker_.before) {
       onlooker_.before();
     }
     std::string answer = server(connection.host).execute(connection.server_id, argv_);
@@ -441,7 +476,7 @@ void World::execute(int id, const Chunk& chunk) {
       violation("a command of process " + std::to_string(connection.process) +
                 " names keys of several slots");
     }
-    if (script && onlooker_.after) {
+    if (watched && onlooker_.after) {
       onlooker_.after(connection.process, argv_, answer.starts_with('-'));
     }
     if (!answer.empty()) {
@@ -462,6 +497,7 @@ void World::stop_server(std::size_t host, Micros duration) {
   hosts_[host].stopped = true;
   at(now_ + duration, [this, host] {
     hosts_[host].stopped = false;
+    hosts_[host].runs_since = now_;
     trace("the server goes on");
     // Connections are served in any order, each in its own.
     std::vector<int> waiting;
@@ -500,13 +536,19 @@ void World::restart_server(std::size_t host, bool keep_data) {
 }
 
 void World::fail_over(std::size_t host, Micros lag) {
-  server(host).copy_data();
+  server(host).copy_data(server(host));
   at(now_ + lag, [this, host] {
     trace("another server takes over, without the latest writes");
     cut_everybody(host);
     lose_data(host);
     server(host).fail_over();
   });
+}
+
+void World::go_down(std::size_t host) {
+  cut_everybody(host);
+  hosts_[host].down = true;
+  server(host).restart(false);
 }
 
 void World::cut_everybody(std::size_t host) {

@@ -55,6 +55,13 @@ struct Decisions {
 // How much earlier than its entry a thread may have read the clock.
 inline constexpr Micros kLongestSlip = 3 * kMillisecond;
 
+// Which hosts are a master and its replicas; the others are their sentinels.
+struct Replication {
+  std::size_t members = 0;  // the first ones
+  std::size_t master = 0;
+  bool divided = false;  // the one before goes on as a master, too
+};
+
 class World;
 
 // Where a host is.
@@ -65,7 +72,11 @@ class SimLink final : public Link {
  public:
   // `number` is that of the process whose link it is; it leads to that host.
   SimLink(World& world, int number, std::size_t host_number)
-      : Link(endpoint_of(host_number)), process(number), host(host_number), world_(world) {}
+      : SimLink(world, number, host_number, endpoint_of(host_number)) {}
+
+  // Named otherwise.
+  SimLink(World& world, int number, std::size_t host_number, const Endpoint& name)
+      : Link(name), process(number), host(host_number), world_(world) {}
 
   ~SimLink() override { SimLink::close(); }
 
@@ -172,6 +183,9 @@ class World {
     listener_ = std::move(listener);
   }
 
+  // A message takes so many times the longest delay now and then, until it is calm.
+  static constexpr Micros kSeldomLonger = 20;
+
   // The network.
   int connect(SimLink& link);
   void send(int connection, std::string bytes);
@@ -206,9 +220,16 @@ class World {
   void move_key(const std::string& key);
   void end_move(std::uint16_t slot);  // with what is left of its keys
 
-  std::size_t some_host() {
-    return hosts_.size() == 1 ? 0 : static_cast<std::size_t>(random_.next() % hosts_.size());
-  }
+  // From now on the names lie on the master of so many hosts; all clocks agree, or each is that
+  // much ahead or behind at most.
+  void become_replicated(std::size_t members, Micros apart);
+
+  // None: the servers are no replicas of each other.
+  std::optional<Replication>& replication() { return replication_; }
+
+  [[nodiscard]] const std::optional<Replication>& replication() const { return replication_; }
+
+  std::size_t some_host();
 
   Server& server(std::size_t host = 0) { return hosts_[host].server; }
 
@@ -231,16 +252,36 @@ class World {
 
   void stop_server(std::size_t host, Micros duration);
   void restart_server(std::size_t host, bool keep_data);
-  // Another server takes over, with the data as they were `lag` before.
+  // Another server takes over at the same address, with the data as they were `lag` before.
   void fail_over(std::size_t host, Micros lag);
+  // Nobody reaches it until it is there again, and it tells everybody so.
+  void go_down(std::size_t host);
+
+  void come_back(std::size_t host) { hosts_[host].down = false; }
+
+  // It ends all its connections.
+  void cut_everybody(std::size_t host);
 
   bool server_stopped(std::size_t host) const { return hosts_[host].stopped; }
 
-  // By hand, beside what restarts and failovers lose.
-  void lose_data(std::size_t host) { hosts_[host].data_lost_at = server_time(host); }
+  // Since when it is not.
+  Micros runs_since(std::size_t host) const { return hosts_[host].runs_since; }
 
-  // By the server's clock, the latest time; 0: never.
-  Micros data_lost_at(std::size_t host) const { return hosts_[host].data_lost_at; }
+  // By hand, beside what restarts and failovers lose.
+  void lose_data(std::size_t host) {
+    data_lost_ = now_;
+    end_fences(host);
+  }
+
+  // Those that it has given stand for nothing any more.
+  void end_fences(std::size_t host) { hosts_[host].data_lost_at = server_time(host); }
+
+  // By the server's clock, the latest time; 0: never. Of a master, or a node of a cluster, by the
+  // clock of whichever host lost some, or went on beside it.
+  Micros data_lost_at(std::size_t host) const;
+
+  // The same in true time, on any host.
+  Micros data_lost() const { return data_lost_; }
 
   // No more faults by chance.
   void calm() {
@@ -274,6 +315,8 @@ class World {
     Micros offset = 0;
     std::int64_t drift_ppm = 0;
     bool stopped = false;
+    Micros runs_since = 0;
+    bool down = false;
     Micros data_lost_at = 0;
   };
 
@@ -283,15 +326,19 @@ class World {
   };
 
   [[nodiscard]] std::size_t owner_of(std::uint16_t slot) const;
+
+  // Whether names lie there: what runs beside the master counts for nothing.
+  [[nodiscard]] bool is_watched(std::size_t host) const {
+    return !replication_ || replication_->master == host;
+  }
+
   [[nodiscard]] SlotPlace place_of(std::uint16_t slot, std::size_t host) const;
   void tell_other_nodes(std::size_t host, const std::string& channel, const std::string& payload);
   void move_some_key(std::uint16_t slot, Micros longest_pause);
   void add_host(std::uint64_t seed);
-  void cut_everybody(std::size_t host);
 
   // With another clock's as much, within the 0.5 % that are assumed.
   static constexpr std::int64_t kMostDrift = 2400;
-  static constexpr Micros kSeldomLonger = 20;  // times the longest delay
 
   struct Event {
     Micros time;
@@ -353,6 +400,8 @@ class World {
   Micros lost_message_at_ = 0;
   std::map<int, Micros> longest_trips_;  // by process
   std::deque<Host> hosts_;
+  Micros data_lost_ = -1;
+  std::optional<Replication> replication_;
   bool is_a_cluster_ = false;
   std::map<std::uint16_t, std::size_t> owners_;                     // of slots that are not at home
   std::map<std::uint16_t, Move> moves_;                             // that go on
