@@ -481,7 +481,7 @@ func (c *checker) applyLoss(hold *Hold, loss Loss) {
 	if hold.end < hold.Call {
 		hold.end = hold.Call
 	}
-	if before && hold.Vouched > loss.To+c.longest*millisecond {
+	if before && !loss.Kept && hold.Vouched > loss.To+c.longest*millisecond {
 		c.violation(hold.Vouched, "%v was renewed after the server had lost it", hold)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// told reads a history made by hand, a line an event: "MILLISECONDS WORKER ACTOR VERB NOUN KEY=VALUE...". Other lines: "loses AT UNTIL"
-// in milliseconds, with fences in the same measure, "took WHERE NAME FENCE ID", "counted WHERE NAME N". All workers ended by themselves but
+// told reads a history made by hand, a line an event: "MILLISECONDS WORKER ACTOR VERB NOUN KEY=VALUE...". Other lines: "loses AT UNTIL
+// [kept]" in milliseconds, with fences in the same measure, "took WHERE NAME FENCE ID", "counted WHERE NAME N". All workers ended by themselves but
 // those of "killed WORKER".
 func told(t *testing.T, history string) *Record {
 	t.Helper()
@@ -28,7 +28,7 @@ func told(t *testing.T, history string) *Record {
 		switch words[0] {
 		case "loses":
 			record.Losses = append(record.Losses,
-				Loss{number(words[1]) * millisecond, number(words[2]) * millisecond, number(words[1]) * 1000, number(words[2]) * 1000})
+				Loss{number(words[1]) * millisecond, number(words[2]) * millisecond, number(words[1]) * 1000, number(words[2]) * 1000, len(words) > 3})
 		case "took":
 			record.took(words[1]+" "+words[2], words[3], words[4])
 		case "counted":
@@ -207,6 +207,10 @@ var allowed = map[string]string{
 			2000 2 1 return acquire id=1 status=OK hold=1 fence=100001
 			2001 2 0 told hold id=1 news=LOST
 			2001 2 1 sample hold id=1 remaining=0 state=3`,
+	"renewed after a failover to a replica that had it": held + `
+			loses 200 201 kept
+			900 1 1 sample hold id=1 remaining=900 state=1
+			1900 2 1 return acquire id=1 status=OK hold=1 fence=201500`,
 	"LOST that only the release told, after the data were lost": held + `
 			loses 200 201
 			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
@@ -626,7 +630,7 @@ var forbidden = map[string]struct{ history, violation string }{
 	"two holders, before the data were lost": {held + two + "\nloses 200 201", granted},
 	"renewed after the data were lost": {held + `
 			loses 200 201
-			900 1 1 sample hold id=1 remaining=1400 state=1`, "renewed after the server had lost it"},
+			900 1 1 sample hold id=1 remaining=900 state=1`, "renewed after the server had lost it"},
 	"LOST before its time": {held + "500 1 0 told hold id=1 news=LOST", "before the time that it had been vouched for"},
 	"LOST told twice":      {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 0 told hold id=1 news=LOST", "after LOST"},
 	"recovered after LOST": {held + "1010 1 0 told hold id=1 news=LOST\n1011 1 0 told hold id=1 news=RECOVERED", "after LOST"},

@@ -66,9 +66,11 @@ func (event *Event) number(key string) int64 {
 
 // A Loss is a moment at which the server lost its data: between From and To, on our clock, and between two fences, since a fence is
 // the server's time at its grant, in microseconds, or little more.
+// Kept: some of the data are still there, or there again, as on a replica that was behind.
 type Loss struct {
 	From, To       int64
 	Before, Behind int64
+	Kept           bool
 }
 
 // A lossTimer measures a loss.
@@ -77,7 +79,12 @@ type lossTimer struct{ from, before int64 }
 func beginLoss() lossTimer { return lossTimer{now(), time.Now().UnixMicro()} }
 
 func (timer lossTimer) end() Loss {
-	return Loss{timer.from, now(), timer.before, time.Now().UnixMicro()}
+	return Loss{From: timer.from, To: now(), Before: timer.before, Behind: time.Now().UnixMicro()}
+}
+
+// earlier: what was there by then is not lost.
+func (timer lossTimer) earlier(lag time.Duration) lossTimer {
+	return lossTimer{timer.from - lag.Nanoseconds(), timer.before - lag.Microseconds()}
 }
 
 // A Took is a write that a resource says it has taken.

@@ -166,7 +166,7 @@ func (run *Run) withProxy(random *rand.Rand, apply func(*Proxy)) {
 	run.proxyLocks[slot].Lock()
 	defer run.proxyLocks[slot].Unlock()
 	run.log.note("network fault for slot %d", slot)
-	apply(run.proxies[slot])
+	apply(run.proxies[slot][random.Intn(len(run.proxies[slot]))])
 }
 
 // ---- Tracks
@@ -177,7 +177,7 @@ func (run *Run) attack() {
 	end := time.Now().Add(run.plan.duration)
 	for number, kind := range []track{onServer, onProcess, onNetwork, onNetwork} {
 		var faults []fault
-		for _, fault := range allFaults() {
+		for _, fault := range run.plan.possible() {
 			if fault.track == kind && run.plan.faults[fault.name] {
 				faults = append(faults, fault)
 			}

@@ -36,6 +36,7 @@ func (tally *Tally) add(run *Run, record *Record, violations int) {
 	tally.histories++
 	tally.violations += violations
 	tally.operations["histories on "+run.plan.program]++
+	tally.operations["histories on a trio"] += oneIf(run.plan.trio)
 	if run.progress > tally.progress {
 		tally.progress = run.progress
 	}
@@ -100,7 +101,7 @@ func makeHistory(plan Plan, binary, output string, resource *Server, tally *Tall
 	if err != nil {
 		return err
 	}
-	defer run.server.end()
+	defer run.end()
 	run.attack()
 	run.calm()
 	record, err := run.complete()
@@ -146,6 +147,7 @@ func main() {
 	minutes := flag.Float64("minutes", 0, "begin histories for so long; at least one")
 	histories := flag.Int("histories", 0, "begin so many, whatever the time; 0: as many as the time allows")
 	seed := flag.Int64("seed", time.Now().Unix(), "of the first history; the next has the next")
+	trios := flag.Bool("trios", false, "all on a master with replicas and sentinels, not only each sixth")
 	parallel := flag.Int("parallel", 2*runtime.NumCPU(), "how many at once: they mostly wait")
 	flag.Parse()
 	zerolog.SetGlobalLevel(zerolog.Disabled)
@@ -158,7 +160,7 @@ func main() {
 
 	fmt.Printf("first seed %d\n", *seed)
 	tally := makeAll(*seed, *histories, time.Duration(*minutes*float64(time.Minute)), *parallel, func(seed int64, tally *Tally) error {
-		return makeHistory(newPlan(seed), *binary, *output, resource, tally)
+		return makeHistory(newPlan(seed, *trios || seed%6 == 5), *binary, *output, resource, tally)
 	})
 	list("faults", tally.faults)
 	list("operations", tally.operations)

@@ -13,6 +13,8 @@ type Plan struct {
 	seed            int64
 	program         string
 	aof             bool // the server keeps its data in an append-only file
+	trio            bool // instead of one server: a master, two replicas, and sentinels
+	safe            bool // the master takes nothing without a replica
 	lossy           bool // faults may lose the server's data
 	workers, actors int
 	names           int
@@ -29,9 +31,23 @@ type Plan struct {
 	flags           []string        // further arguments of the workers
 }
 
-func newPlan(seed int64) Plan {
+// possible are the faults that may be drawn. What keeps a master from answering for a while is a failover's cause on a trio.
+func (plan Plan) possible() []fault {
+	if !plan.trio {
+		return allFaults()
+	}
+	possible := failovers()
+	for _, fault := range allFaults() {
+		if fault.track != onServer || fault.name == "CLIENT KILL" || fault.name == "SCRIPT FLUSH" || fault.name == "FLUSHALL" {
+			possible = append(possible, fault)
+		}
+	}
+	return possible
+}
+
+func newPlan(seed int64, trio bool) Plan {
 	random := rand.New(rand.NewSource(seed))
-	plan := Plan{seed: seed, program: "redis-server", faults: map[string]bool{}}
+	plan := Plan{seed: seed, trio: trio, program: "redis-server", faults: map[string]bool{}}
 	if seed%2 == 0 {
 		plan.program = "valkey-server"
 	}
@@ -43,7 +59,7 @@ func newPlan(seed int64) Plan {
 	plan.watchdog = 1000 + random.Int63n(1001)
 	plan.duration = time.Duration(3000+random.Intn(2500)) * time.Millisecond
 	for len(plan.faults) == 0 {
-		for _, fault := range allFaults() {
+		for _, fault := range plan.possible() {
 			allowed := plan.lossy || !fault.loses(plan.aof)
 			if random.Intn(2) == 0 && allowed {
 				plan.faults[fault.name] = true
@@ -64,18 +80,29 @@ func newPlan(seed int64) Plan {
 	if plan.sets {
 		plan.names = 3
 	}
+	if plan.trio {
+		plan.onTrio(random)
+	}
 	return plan
+}
+
+// onTrio: a failover takes some seconds. What latches and limits are where the latest changes are lost, the checks cannot tell.
+func (plan *Plan) onTrio(random *rand.Rand) {
+	plan.aof, plan.latch, plan.ttl, plan.limits = false, false, false, false
+	plan.safe = random.Intn(2) == 0
+	plan.duration = 2*plan.duration + 2*time.Second
+	plan.faults[failovers()[random.Intn(4)].name] = true
 }
 
 func (plan Plan) String() string {
 	var faults []string
-	for _, fault := range allFaults() {
+	for _, fault := range plan.possible() {
 		if plan.faults[fault.name] {
 			faults = append(faults, fault.name)
 		}
 	}
-	return fmt.Sprintf("seed %d: %s (append-only file: %v), %d workers of %d actors, %d names (several at once: %v, shared: %v, lock-delay %d ms),"+
+	return fmt.Sprintf("seed %d: %s (append-only file: %v, on a trio: %v, with a replica for each write: %v), %d workers of %d actors, %d names (several at once: %v, shared: %v, lock-delay %d ms),"+
 		" %d permits (changing: %v), latch: %v (with a time to live: %v), watchdog's lease %d ms, faults for %v: %s",
-		plan.seed, plan.program, plan.aof, plan.workers, plan.actors, plan.names, plan.sets, plan.modes, plan.delay,
+		plan.seed, plan.program, plan.aof, plan.trio, plan.safe, plan.workers, plan.actors, plan.names, plan.sets, plan.modes, plan.delay,
 		plan.permits, plan.limits, plan.latch, plan.ttl, plan.watchdog, plan.duration, strings.Join(faults, ", "))
 }

@@ -57,8 +57,14 @@ func (proxy *Proxy) replace() {
 
 // cut closes all connections and refuses new ones for a while.
 func (proxy *Proxy) cut(pause time.Duration) {
-	proxy.try(func(current *toxiproxy.Proxy) { current.Stop() })
+	proxy.part()
 	time.Sleep(pause)
+	proxy.join()
+}
+
+func (proxy *Proxy) part() { proxy.try(func(current *toxiproxy.Proxy) { current.Stop() }) }
+
+func (proxy *Proxy) join() {
 	proxy.try(func(current *toxiproxy.Proxy) {
 		if err := current.Start(); err != nil && err != toxiproxy.ErrProxyAlreadyStarted {
 			time.Sleep(2 * proxyLimit) // its port is taken for the moment: replace it

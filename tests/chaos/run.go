@@ -28,10 +28,13 @@ type Worker struct {
 // A Run is one history being made.
 type Run struct {
 	plan       Plan
-	binary     string // of the worker
-	server     *Server
-	resource   *Server // of the fenced counter; never attacked
-	proxies    []*Proxy
+	binary     string  // of the worker
+	server     *Server // the only one, or the master
+	trio       *Trio   // whose; nil: there is only one
+	begun      lossTimer
+	resource   *Server    // of the fenced counter; never attacked
+	proxies    [][]*Proxy // of each slot, to each server
+	table      string
 	proxyLocks []sync.Mutex
 	log        *Log
 	mutex      sync.Mutex // guards what follows
@@ -62,7 +65,12 @@ func (run *Run) ask(words ...string) {
 
 func (run *Run) prefix() string { return fmt.Sprintf("history%d", run.plan.seed) }
 
-func (run *Run) table() string { return filepath.Join(run.server.directory, "table") }
+func (run *Run) url(slot int) string {
+	if run.trio != nil {
+		return run.trio.url(run.proxies[slot])
+	}
+	return "redis://" + run.proxies[slot][0].address()
+}
 
 func oneIf(condition bool) int {
 	if condition {
@@ -79,7 +87,7 @@ func (run *Run) startWorker(slot int) {
 	run.started++
 	worker := &Worker{number: run.started, done: make(chan struct{})}
 	arguments := append([]string{
-		"url=redis://" + run.proxies[slot].address(), "table=" + run.table(), "prefix=" + run.prefix(),
+		"url=" + run.url(slot), "table=" + run.table, "prefix=" + run.prefix(),
 		fmt.Sprintf("port=%d", run.resource.port), fmt.Sprintf("worker=%d", worker.number),
 		fmt.Sprintf("seed=%d", run.plan.seed*100%1000000+int64(worker.number)), fmt.Sprintf("names=%d", run.plan.names), fmt.Sprintf("sets=%d", oneIf(run.plan.sets)),
 		fmt.Sprintf("actors=%d", run.plan.actors), fmt.Sprintf("watchdog=%d", run.plan.watchdog),
@@ -197,7 +205,7 @@ func (run *Run) readRedis(record *Record) error {
 }
 
 func (run *Run) readTable(record *Record) error {
-	output, err := exec.Command(run.binary, "dump="+run.table()).Output()
+	output, err := exec.Command(run.binary, "dump="+run.table).Output()
 	if err != nil {
 		return err
 	}
@@ -223,29 +231,61 @@ func (record *Record) took(where, fence, id string) {
 func newRun(plan Plan, binary string, resource *Server) (*Run, error) {
 	run := &Run{plan: plan, binary: binary, resource: resource, log: newLog(), ended: map[int]bool{},
 		counts: map[string]int{}, proxyLocks: make([]sync.Mutex, plan.workers)}
-	var err error
-	if run.server, err = startServer(plan.program, plan.aof); err != nil {
+	servers, err := run.startServers()
+	if err != nil {
 		return nil, err
 	}
+	run.table = filepath.Join(run.server.directory, "table")
+	run.begun = beginLoss()
 	for slot := 0; slot < plan.workers; slot++ {
-		proxy, err := startProxy("127.0.0.1:0", run.server.address())
-		if err != nil {
-			return nil, err
+		run.proxies = append(run.proxies, nil)
+		for _, server := range servers {
+			proxy, err := startProxy("127.0.0.1:0", server.address())
+			if err != nil {
+				return nil, err
+			}
+			run.proxies[slot] = append(run.proxies[slot], proxy)
 		}
-		run.proxies = append(run.proxies, proxy)
 		run.startWorker(slot)
 	}
 	return run, nil
 }
 
+// startServers returns those to which workers need proxies.
+func (run *Run) startServers() ([]*Server, error) {
+	var err error
+	if !run.plan.trio {
+		run.server, err = startServer(run.plan.program, run.plan.aof)
+		return []*Server{run.server}, err
+	}
+	if run.trio, err = startTrio(run.plan.program, run.plan.safe); err != nil {
+		return nil, err
+	}
+	run.server = run.trio.hosts[0]
+	return run.trio.endpoints(), nil
+}
+
+func (run *Run) end() {
+	if run.trio != nil {
+		run.trio.end()
+	} else {
+		run.server.end()
+	}
+}
+
 // complete ends the run and gathers what is known of it.
 func (run *Run) complete() (*Record, error) {
 	run.finish()
-	for _, proxy := range run.proxies {
-		proxy.stop()
+	for _, proxies := range run.proxies {
+		for _, proxy := range proxies {
+			proxy.stop()
+		}
+	}
+	if run.trio != nil {
+		run.noticeFailover()
 	}
 	run.server.tell("kill")
-	record := &Record{Events: run.log.sorted(), Losses: run.log.losses, Ended: run.ended, Errors: run.plan.faults["full memory"],
+	record := &Record{Events: run.log.sorted(), Losses: run.log.losses, Ended: run.ended, Errors: run.plan.safe || run.plan.faults["full memory"],
 		Watchdog: run.plan.watchdog, Counts: map[string]int{}, Took: map[string][]Took{}}
 	if err := run.readRedis(record); err != nil {
 		return nil, err

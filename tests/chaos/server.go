@@ -28,14 +28,22 @@ type Server struct {
 }
 
 // startServer: every write is synchronised before its reply, so that a server that is killed has lost nothing that anybody knows of.
-func startServer(program string, aof bool) (*Server, error) {
-	options := []string{program, "--enable-debug-command", "yes", "--maxmemory-policy", "noeviction"}
+func startServer(program string, aof bool, more ...string) (*Server, error) {
+	words := []string{program, "--enable-debug-command", "yes", "--maxmemory-policy", "noeviction"}
 	if aof {
-		options = append(options, "--appendonly", "yes", "--appendfsync", "always")
+		words = append(words, "--appendonly", "yes", "--appendfsync", "always")
 	}
+	server, err := launch(append(words, more...)...)
+	if err == nil {
+		server.aof = aof
+	}
+	return server, err
+}
+
+func launch(words ...string) (*Server, error) {
 	_, here, _, _ := runtime.Caller(0)
 	launcher := filepath.Join(filepath.Dir(here), "../support/launch_server.py")
-	server := &Server{launcher: exec.Command(launcher, options...), aof: aof}
+	server := &Server{launcher: exec.Command(launcher, words...)}
 	server.launcher.Stderr = os.Stderr
 	server.commands, _ = server.launcher.StdinPipe()
 	server.answers, _ = server.launcher.StdoutPipe()

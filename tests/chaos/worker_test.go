@@ -31,7 +31,7 @@ func until(t *testing.T, plan Plan, seen func(*Record, []Violation) bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer run.server.end()
+		defer run.end()
 		time.Sleep(3 * time.Second) // for the workers to work
 		record, err := run.complete()
 		if err != nil || len(run.log.problems) > 0 {
