@@ -227,10 +227,7 @@ void SocketLink::end_probe(const Socket& socket) {
   probes_ = socket.is_answered;
   const std::string server = endpoint().display();
   if (probes_) {
-    fail(Status(
-        BELAY_UNSUPPORTED_SERVER,
-        server + (endpoint().tls ? " speaks no TLS: redis:// is the URL of a server without it"
-                                 : " speaks TLS: rediss:// is its URL")));
+    fail(Status(BELAY_UNSUPPORTED_SERVER, server + (endpoint().tls ? kSpeaksNoTls : kSpeaksTls)));
   } else {
     fail("connection to " + server + " was closed by the server");
   }

@@ -229,9 +229,7 @@ void Tls::feed(std::string_view bytes) {
   }
   if (!std::exchange(heard_, true) && !may_begin(bytes.front())) {
     ended_ = true;
-    trouble_ = {BELAY_UNSUPPORTED_SERVER, server_ +
-                                              " speaks no TLS: redis:// is the URL of a server "
-                                              "without it"};
+    trouble_ = {BELAY_UNSUPPORTED_SERVER, server_ + kSpeaksNoTls};
     return;
   }
   BIO_write(SSL_get_rbio(ssl_), bytes.data(), static_cast<int>(bytes.size()));

@@ -19,6 +19,12 @@ struct ssl_st;
 
 namespace belay {
 
+// What is said of a port that is of the other kind, behind its name.
+inline constexpr const char* kSpeaksNoTls =
+    " speaks no TLS: its URL begins with redis:// or redis-sentinel://";
+inline constexpr const char* kSpeaksTls =
+    " speaks TLS: its URL begins with rediss:// or rediss-sentinel://";
+
 class Tls {
  public:
   // Whether a server's first byte may be one of TLS: of a handshake or an alert.

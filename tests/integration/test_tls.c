@@ -164,11 +164,11 @@ static void test_versions(Server* server) {
 static void test_plain_and_tls_ports_mixed_up(Server* server) {
   const uint16_t port = prepare(server);
   check_refused_connection(trusting(server, server->port), BELAY_UNSUPPORTED_SERVER,
-                           "speaks no TLS: redis:// is the URL of a server without it");
+                           "speaks no TLS: its URL begins with redis:// or redis-sentinel://");
   char url[64];
   snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
   check_refused_connection(client_with(url, NULL), BELAY_UNSUPPORTED_SERVER,
-                           "speaks TLS: rediss:// is its URL");
+                           "speaks TLS: its URL begins with rediss:// or rediss-sentinel://");
 }
 
 // It would wait for what a plain server says to TLS: nothing.
@@ -333,6 +333,40 @@ static void test_bytes_one_by_one(Server* server) {
   check_works(client);
 }
 
+// A sentinel that asks the master over TLS, and is asked so, at that port of its own.
+static void launch_sentinel(Server* sentinel, const Server* master, uint16_t masters,
+                            uint16_t own) {
+  const char* path = tls_path(master, "sentinel.conf");
+  FILE* const file = fopen(path, "w");
+  CHECK(file != NULL);
+  fprintf(file, "sentinel monitor mymaster 127.0.0.1 %d 1\ntls-port %d\ntls-auth-clients no\n",
+          masters, own);
+  fprintf(file, "tls-replication yes\ntls-ca-cert-file %s\n", tls_path(master, "ca.pem"));
+  fprintf(file, "tls-cert-file %s\ntls-key-file %s\n", tls_path(master, "server.pem"),
+          tls_path(master, "server.key"));
+  CHECK_INT(0, fclose(file));
+  server_launch_with(sentinel, (const char* const[]){master->program, path, "--sentinel", NULL});
+}
+
+static void test_sentinel_with_tls(Server* server) {
+  const uint16_t port = prepare(server);
+  const uint16_t sentinels = free_port();
+  Server sentinel;
+  launch_sentinel(&sentinel, server, port, sentinels);
+  char url[64];
+  snprintf(url, sizeof url, "rediss-sentinel://127.0.0.1:%d/mymaster", sentinels);
+  const char* ca = tls_path(server, "ca.pem");
+  belay_client* client = client_with(url, "tls_ca_file", ca, NULL);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  check_works(client);
+  client = client_with(url, NULL);
+  check_refused_connection(client, BELAY_AUTH_FAILED, "certificate");
+  snprintf(url, sizeof url, "redis-sentinel://127.0.0.1:%d/mymaster", sentinels);
+  client = client_with(url, NULL);
+  check_refused_connection(client, BELAY_UNSUPPORTED_SERVER, "rediss-sentinel://");
+  launch_end(&sentinel.launch);
+}
+
 enum { kHuge = 6 * 1024 * 1024 };
 
 // Many records each way, of which none may be lost behind the last byte that the socket has.
@@ -415,6 +449,7 @@ const Test tls_tests[] = {
     {"A TLS server that says nothing is given up", test_server_that_says_nothing},
     {"A cut at any moment of a TLS handshake is survived",
      test_cuts_at_every_moment_of_a_handshake},
+    {"Over TLS a sentinel says where the master is", test_sentinel_with_tls},
     {"Over TLS bytes may come one by one", test_bytes_one_by_one},
     {"Over TLS requests and replies may be huge", test_huge_requests_and_replies},
     {"Over TLS eight threads write at once", test_threads_write_at_once},
