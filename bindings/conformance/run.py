@@ -199,6 +199,7 @@ class Server(Launched):
     subprocess.run([CERTIFICATES, certificates.name], check=True)
 
     def __init__(self, program):
+        self.program = program
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.tls_port = free.getsockname()[1]
         made = self.certificates.name
@@ -228,6 +229,14 @@ class Server(Launched):
             return await self.command(*words)
         await asyncio.to_thread(does)
         return "+OK"
+
+
+def start_sentinel(program, server):
+    """It knows the server as `mymaster`, and wants a password: secret."""
+    path = os.path.join(server.directory, "sentinel.conf")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"sentinel monitor mymaster 127.0.0.1 {server.port} 1\nrequirepass secret\n")
+    return Launched(program, path, "--sentinel")
 
 
 class Proxy:
@@ -386,11 +395,11 @@ class Play:
 
     def __init__(self, scenario, kinds, pool, server):
         self.scenario, self.kinds, self.pool, self.server = scenario, kinds, pool, server
-        self.agents, self.proxy, self.transcript = {}, None, []
+        self.agents, self.proxy, self.sentinel, self.transcript = {}, None, None, []
         self.holds = {}  # (role, label) -> the names: what was granted, and is neither released nor known to be lost
         self.asked = ("", [""])  # who was asked last, and what
         self.variables = {"url": f"unix://{server.socket}", "long": "6c" * 1024, "big": "62" * 20000, "socket": server.socket,
-                          "tls": f"rediss://127.0.0.1:{server.tls_port}", "tls_port": str(server.tls_port),
+                          "port": str(server.port), "tls": f"rediss://127.0.0.1:{server.tls_port}", "tls_port": str(server.tls_port),
                           "certificates": server.certificates.name,
                           "many": ",".join(f"m{i}".encode().hex() for i in range(256))}
 
@@ -398,6 +407,10 @@ class Play:
         if any("$proxy" in step.text for step in self.scenario.steps):
             self.proxy = await Proxy(self.server).start()
             self.variables["proxy"] = f"redis://127.0.0.1:{self.proxy.port}"
+            self.variables["proxy_port"] = str(self.proxy.port)
+        if any("$sentinel" in step.text for step in self.scenario.steps):
+            self.sentinel = await asyncio.to_thread(start_sentinel, self.server.program, self.server)
+            self.variables["sentinel"] = f"127.0.0.1:{self.sentinel.port}"
         try:
             await self.prepare()
             for step in self.scenario.steps:
@@ -407,6 +420,8 @@ class Play:
             await asyncio.gather(*(self.pool.give(agent) for agent in self.agents.values()))
             if self.proxy:
                 self.proxy.close()
+            if self.sentinel:
+                self.sentinel.stop()
 
     async def prepare(self):
         """Starts the agents and opens their clients before the first step: no lease ends meanwhile."""

@@ -136,9 +136,10 @@ class Agent:
         url = options.pop("url")
         self.run_options = ["--lease", seconds(options.pop("watchdog_lease_ms"))] if "watchdog_lease_ms" in options else []
         self.run_options += ["--label", options.pop("label")] if "label" in options else []
+        secret = {"BELAY_SENTINEL_PASSWORD": options.pop("sentinel_password")} if "sentinel_password" in options else {}
         parameters = "&".join(f"{key}={value}" for key, value in options.items())
         separator = "&" if "?" in url else "?"
-        self.client = {**os.environ, "BELAY_URL": url + (separator + parameters if parameters else "")}
+        self.client = {**os.environ, **secret, "BELAY_URL": url + (separator + parameters if parameters else "")}
         return "OK"
 
     def begin_acquire(self, words, options):

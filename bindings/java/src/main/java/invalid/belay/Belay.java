@@ -47,7 +47,7 @@ public final class Belay implements AutoCloseable {
   /**
    * Makes a client of a server. It connects in the background, and reconnects whenever the connection breaks.
    *
-   * @param url redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path
+   * @param url as the option url: such as redis://localhost:6379, redis://a,b,c, redis-sentinel://a,b,c/NAME or unix:///path
    * @return the client
    * @throws MisuseException if the URL is wrong
    */
