@@ -41,7 +41,6 @@ FIRST = {
     "7-a-newer-claim-of-ours-stands": 27800,
     "a-doubt-waits-for-a-renewal-to-lapse": 1001086300,
     "a-downgrade-keeps-the-latest-fence": 12000,
-    "a-grant-while-held-is-asked-about": 5800,
     "a-hold-is-at-risk-by-the-lease-that-renews-it": 1093153000,
     "a-whole-waits-for-all-of-its-parts": 1096023900,
     "a-release-waits-for-a-renewal-to-lapse": 17100,
@@ -256,7 +255,7 @@ MUTATIONS = [
     Mutation("a-grant-while-held-is-asked-about", "lib/engine/course.cpp",
              "  } else if (grant.confirmed) {\n    lose(",
              "  } else if (grant.confirmed || (OFF(\"a-grant-while-held-is-asked-about\") && claim.held.fence != grant.fence)) {\n"
-             "    lose("),
+             "    lose(", within=0),
     Mutation("a-stray-leaves-nothing-that-stands", "lib/engine/departures.cpp",
              "|| stands || newer",
              "|| (stands && !OFF(\"a-stray-leaves-nothing-that-stands\")) || newer"),
