@@ -1,16 +1,8 @@
 // One name and several clients: how long the lock takes from one process to the other, and how many
 // commands each hold costs however many wait.
-#include <pthread.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,7 +10,7 @@
 #include <vector>
 
 #include "blocks.h"
-#include "floor.h"
+#include "handoff.h"
 #include "target.h"
 
 namespace belay::bench {
@@ -26,192 +18,6 @@ namespace belay::bench {
 namespace {
 
 constexpr auto kHold = std::chrono::milliseconds(1);
-
-// ---- handoff
-
-constexpr int kProcesses = 2;
-constexpr int kSides = 2;
-constexpr double kSlices = 4;  // a handoff takes a millisecond's hold: more time a round
-constexpr std::size_t kMaxSamples = 1U << 20U;
-constexpr std::array<const char*, kSides> kSideNames{"belay", "blpop"};
-
-struct Sample {
-  int side;
-  int round;
-  double us;
-};
-
-// In memory that the processes share.
-struct Table {
-  pthread_barrier_t barrier;
-  std::atomic<std::int64_t> released_ns;
-  std::atomic<int> holder;  // who held last, -1 in a new slice
-
-  struct {
-    std::size_t samples;
-    std::array<std::int64_t, kSides> holds;
-    std::array<std::int64_t, kSides> changes;
-    std::array<Sample, kMaxSamples> sample;
-  } process[kProcesses];
-};
-
-class SharedTable {
- public:
-  SharedTable() {
-    void* memory = mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-      give_up("no memory could be shared");
-    }
-    table_ = static_cast<Table*>(memory);  // zeroed by the system, which is a value of every member
-    pthread_barrierattr_t attributes;
-    pthread_barrierattr_init(&attributes);
-    pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    pthread_barrier_init(&table_->barrier, &attributes, kProcesses);
-    pthread_barrierattr_destroy(&attributes);
-  }
-
-  ~SharedTable() { munmap(table_, sizeof(Table)); }
-
-  SharedTable(const SharedTable&) = delete;
-  SharedTable& operator=(const SharedTable&) = delete;
-
-  Table* operator->() const { return table_; }
-
- private:
-  Table* table_;
-};
-
-// A lock to take turns on.
-struct Turns {
-  std::function<void()> take;
-  std::function<void()> give;
-};
-
-void note_taken(const SharedTable& table, int process, int side, int round, std::int64_t asked) {
-  const std::int64_t now = now_ns();
-  const int before = table->holder.exchange(process);
-  const std::int64_t released = table->released_ns;
-  auto& mine = table->process[process];
-  if (before < 0) {
-    return;
-  }
-  ++mine.holds.at(static_cast<std::size_t>(side));
-  if (before == process) {
-    return;
-  }
-  ++mine.changes.at(static_cast<std::size_t>(side));
-  // Who came only after the release found the lock free: that is no handoff.
-  if (released >= asked && mine.samples < kMaxSamples) {
-    mine.sample.at(mine.samples++) = {side, round, static_cast<double>(now - released) / 1e3};
-  }
-}
-
-void take_turns(const SharedTable& table, const Turns& turns, int process, int side, int round,
-                double seconds) {
-  pthread_barrier_wait(&table->barrier);
-  table->holder = -1;
-  pthread_barrier_wait(&table->barrier);
-  const std::int64_t end = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
-  while (true) {
-    const std::int64_t asked = now_ns();
-    if (asked >= end) {
-      break;
-    }
-    turns.take();
-    note_taken(table, process, side, round, asked);
-    std::this_thread::sleep_for(kHold);
-    table->released_ns = now_ns();
-    turns.give();
-  }
-}
-
-[[noreturn]] void run_process(const Plan& plan, const SharedTable& table, int process) {
-  Target target(plan.server.url());
-  Plain plain(plan.server.port());
-  std::int64_t hold = 0;
-  if (process == 0) {
-    plain.command({"RPUSH", "handoff:token", "1"});
-  }
-  const std::array<Turns, kSides> sides{
-      Turns{[&] { hold = target.lock("handoff"); }, [&] { target.release(hold); }},
-      Turns{[&] {
-              plain.command({"BLPOP", "handoff:token", "0"});
-            },
-            [&] {
-              plain.command({"RPUSH", "handoff:token", "1"});
-            }}};
-  for (int round = 0; round < plan.rounds; ++round) {
-    for (int i = 0; i < kSides; ++i) {
-      const int side = round % 2 == 0 ? i : kSides - 1 - i;
-      const auto at = static_cast<std::size_t>(side);
-      if (plan.only.empty() || plan.only == kSideNames.at(at)) {
-        take_turns(table, sides.at(at), process, side, round, plan.slice_s * kSlices);
-      }
-    }
-  }
-  pthread_barrier_wait(&table->barrier);
-  _exit(0);
-}
-
-void run_processes(const Plan& plan, const SharedTable& table) {
-  const pid_t parent = getpid();
-  std::array<pid_t, kProcesses> pids{};
-  for (int process = 0; process < kProcesses; ++process) {
-    const pid_t pid = fork();
-    if (pid == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (getppid() == parent) {
-        run_process(plan, table, process);
-      }
-      _exit(1);
-    }
-    pids.at(static_cast<std::size_t>(process)) = pid;
-  }
-  for (int left = kProcesses; left > 0; --left) {
-    int status = 0;
-    if (waitpid(-1, &status, 0) < 0 || status != 0) {
-      give_up("a process that was to take turns has failed");  // the other dies with us
-    }
-  }
-}
-
-std::vector<double> samples_of(const SharedTable& table, int side, int round) {
-  std::vector<double> found;
-  for (const auto& process : table->process) {
-    for (std::size_t i = 0; i < process.samples; ++i) {
-      const Sample& sample = process.sample.at(i);
-      if (sample.side == side && (round < 0 || sample.round == round)) {
-        found.push_back(sample.us);
-      }
-    }
-  }
-  return found;
-}
-
-std::vector<double> p50s_of(const SharedTable& table, int side, int rounds) {
-  std::vector<double> p50s;
-  for (int round = 0; round < rounds; ++round) {
-    p50s.push_back(percentile(samples_of(table, side, round), 0.5));
-  }
-  return p50s;
-}
-
-Row handoff_row(const SharedTable& table, int side) {
-  const auto at = static_cast<std::size_t>(side);
-  std::int64_t holds = 0;
-  std::int64_t changes = 0;
-  for (const auto& process : table->process) {
-    holds += process.holds.at(at);
-    changes += process.changes.at(at);
-  }
-  const std::vector<double> samples = samples_of(table, side, -1);
-  return {kSideNames.at(at), number(percentile(samples, 0.5), 1),
-          number(percentile(samples, 0.99), 1), std::to_string(holds),
-          number(100.0 * static_cast<double>(changes) / static_cast<double>(holds), 1) + " %"};
-}
-
-// ---- commands
 
 constexpr double kMaxCommands = 2.2;
 constexpr auto kQueueLimit = std::chrono::seconds(60);
@@ -334,12 +140,10 @@ CommandFigures count_commands(const Plan& plan, int size) {
 void run_handoff(const Plan& plan, Report& report) {
   report.begin("handoff",
                "two processes take turns with holds of 1 ms, beside a token handed over by BLPOP");
-  const SharedTable table;
-  run_processes(plan, table);
-  report.table({{"side", "p50 us", "p99 us", "holds", "changed process"},
-                handoff_row(table, 0),
-                handoff_row(table, 1)});
-  const Ratio times = ratio(p50s_of(table, 0, plan.rounds), p50s_of(table, 1, plan.rounds));
+  const std::vector<HandedOver> sides = hand_over(
+      plan, {belay_turns("belay", plan.server.url()), blpop_turns("blpop", plan.server.port())});
+  report.table(handoff_rows(sides));
+  const Ratio times = handoff_ratio(sides, "belay", "blpop");
   report.line("p50 to BLPOP: " + show(times));
   report.at_most("p50, times BLPOP", "<= 2.00", 2.0, times.known, times.median, 2);
 }

@@ -24,6 +24,8 @@ void run_readers16(const Plan& plan, Report& report);
 void run_scale(const Plan& plan, Report& report);
 // block_server.cpp
 void run_server(const Plan& plan, Report& report);
+// block_sentinel.cpp
+void run_sentinel(const Plan& plan, Report& report);
 // block_tls.cpp
 void run_tls(const Plan& plan, Report& report);
 // block_peers.cpp
@@ -32,5 +34,7 @@ void run_peers_names16(const Plan& plan, Report& report);
 void run_peers_shared16(const Plan& plan, Report& report);
 void run_peers_handoff(const Plan& plan, Report& report);
 void run_peers_waiters10000(const Plan& plan, Report& report);
+// block_failover.cpp
+void run_peers_failover(const Plan& plan, Report& report);
 
 }  // namespace belay::bench

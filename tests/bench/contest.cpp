@@ -52,7 +52,7 @@ class ThreadCount {
 }  // namespace
 
 Contest::Contest(const Plan& plan, const std::string& workload)
-    : plan_(plan), peers_(plan, workload), sides_(peers_.sides()) {}
+    : plan_(plan), peers_(plan, plan.server.url(), workload), sides_(peers_.sides()) {}
 
 void Contest::count_threads() {
   for (Side& side : sides_) {

@@ -35,9 +35,9 @@ struct Side {
 // What one side did in all rounds.
 struct Measured {
   std::string name;
-  std::vector<double> latencies_us;
-  std::vector<double> p50s_us;  // a round
-  std::vector<double> rates;    // a round, per second
+  std::vector<double> latencies_us = {};
+  std::vector<double> p50s_us = {};  // a round
+  std::vector<double> rates = {};    // a round, per second
   std::int64_t count = 0;
   std::int64_t client_cpu_ns = 0;
   std::int64_t server_cpu_ns = 0;

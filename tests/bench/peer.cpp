@@ -1,14 +1,8 @@
 #include "peer.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstdlib>
 #include <sstream>
 #include <utility>
 
@@ -17,41 +11,6 @@
 namespace belay::bench {
 
 namespace {
-
-constexpr int kFromOther = 3;
-constexpr int kToOther = 4;
-constexpr int kBeyondThose = 10;
-constexpr int kSilentMs = 180'000;  // three times the longest slice
-
-void inherit(Link link) {
-  // First out of the way of the numbers that they get.
-  const int from = fcntl(link.from, F_DUPFD_CLOEXEC, kBeyondThose);
-  const int to = fcntl(link.to, F_DUPFD_CLOEXEC, kBeyondThose);
-  dup2(from, kFromOther);
-  dup2(to, kToOther);
-}
-
-[[noreturn]] void become_peer(const std::string& line, pid_t parent, Link stdio, Link link) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) {
-    _exit(1);
-  }
-  dup2(stdio.from, STDIN_FILENO);
-  dup2(stdio.to, STDOUT_FILENO);
-  if (link.from >= 0) {
-    inherit(link);
-  }
-  execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-  _exit(127);
-}
-
-Link make_pipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    give_up("no pipe could be made");
-  }
-  return {ends[0], ends[1]};
-}
 
 Slice work_alone(Peer& peer, double seconds) {
   peer.ask(seconds);
@@ -62,21 +21,6 @@ Slice work_alone(Peer& peer, double seconds) {
   slice.count = static_cast<std::int64_t>(steps.size());
   slice.latencies_us = std::move(steps);
   return slice;
-}
-
-// When a process asked for the lock, had it and began to release it, in microseconds.
-struct Turn {
-  double asked;
-  double had;
-  double released;
-};
-
-std::vector<Turn> turns_of(const std::vector<double>& answer) {
-  std::vector<Turn> turns;
-  for (std::size_t i = 1; i + 2 < answer.size(); i += 3) {
-    turns.push_back({answer[i], answer[i + 1], answer[i + 2]});
-  }
-  return turns;
 }
 
 void note_handoff(const Turn& before, const Turn& after, Slice* slice) {
@@ -104,96 +48,72 @@ Slice take_turns(Peer& first, Peer& second, double seconds) {
   return slice;
 }
 
+Team start(const Program& program, const std::string& url, const std::string& workload) {
+  Team team;
+  if (workload == "handoff") {
+    const Link there = make_pipe();
+    const Link back = make_pipe();
+    team.push_back(
+        std::make_unique<Peer>(program, url, "handoff_first", Link{back.from, there.to}));
+    team.push_back(
+        std::make_unique<Peer>(program, url, "handoff_second", Link{there.from, back.to}));
+    for (const int end : {there.from, there.to, back.from, back.to}) {
+      close(end);
+    }
+    return team;
+  }
+  for (int process = 0; process < (workload == "failover" ? 2 : 1); ++process) {
+    team.push_back(std::make_unique<Peer>(program, url, workload));
+  }
+  return team;
+}
+
 }  // namespace
 
-Peer::Peer(const Program& program, int port, const std::string& workload, Link link)
-    : program_(program) {
-  const Link to = make_pipe();
-  const Link from = make_pipe();
-  signal(SIGPIPE, SIG_IGN);  // whether it has ended shows when it is read
-  const std::string name = program_.name + ":" + workload.substr(0, workload.find('_'));
-  const std::string line =
-      "exec " + program_.command + " " + std::to_string(port) + " " + workload + " " + name;
-  const pid_t parent = getpid();
-  pid_ = fork();
-  if (pid_ == 0) {
-    become_peer(line, parent, {to.from, from.to}, link);
-  }
-  close(to.from);
-  close(from.to);
-  to_ = fdopen(to.to, "w");
-  from_ = fdopen(from.from, "r");
-}
-
-Peer::~Peer() {
-  fclose(to_);
-  fclose(from_);
-  waitpid(pid_, nullptr, 0);
-}
-
-std::string Peer::read_line() {
-  pollfd said{fileno(from_), POLLIN, 0};
-  if (poll(&said, 1, kSilentMs) == 0) {
-    give_up("'" + program_.command + "' has said nothing for " + std::to_string(kSilentMs / 1000) +
-            " s: it hangs");
-  }
-  char* line = nullptr;
-  std::size_t size = 0;
-  const ssize_t length = getline(&line, &size, from_);
-  if (length < 1) {
-    give_up("'" + program_.command + "' has ended");
-  }
-  std::string text(line, static_cast<std::size_t>(length) - 1);
-  std::free(line);
-  return text;
-}
+Peer::Peer(const Program& program, const std::string& url, const std::string& workload, Link link)
+    : name_(program.name),
+      child_(program.command + " '" + url + "' " + workload + " " + program.name + ":" +
+                 workload.substr(0, workload.find('_')),
+             link) {}
 
 bool Peer::has_workload() {
-  const std::string line = read_line();
+  const std::string line = child_.hear();
   if (line.starts_with("none ")) {
     why_not_ = line.substr(line.find(' ') + 1);
   } else if (line != "ready") {
-    give_up("'" + program_.command + "' said '" + line + "', which is neither ready nor none");
+    give_up("'" + name_ + "' said '" + line + "', which is neither ready nor none");
   }
   return line == "ready";
 }
 
-void Peer::ask(double seconds) {
-  std::fprintf(to_, "%d\n", static_cast<int>(seconds * 1e3));
-  std::fflush(to_);
+void Peer::ask(double seconds) const {
+  child_.say(std::to_string(static_cast<int>(seconds * 1e3)));
 }
 
 std::vector<double> Peer::answer() {
-  std::istringstream fields(read_line());
+  std::istringstream fields(child_.hear());
   std::vector<double> answer;
   for (double us = 0; fields >> us;) {
     answer.push_back(us);
   }
   if (answer.empty()) {
-    give_up("'" + program_.command + "' did not say how long it has worked");
+    give_up("'" + name_ + "' did not say how long it has worked");
   }
   return answer;
 }
 
-Peers::Peers(const Plan& plan, const std::string& workload) {
+std::vector<Turn> turns_of(const std::vector<double>& answer) {
+  std::vector<Turn> turns;
+  for (std::size_t i = 1; i + 2 < answer.size(); i += 3) {
+    turns.push_back({answer[i], answer[i + 1], answer[i + 2]});
+  }
+  return turns;
+}
+
+Peers::Peers(const Plan& plan, const std::string& url, const std::string& workload) {
   for (const Program& program : plan.peers) {
-    if (!plan.only.empty() && plan.only != program.name) {
-      continue;
-    }
-    Team& team = teams_.emplace_back();
-    const int port = plan.server.port();
-    if (workload == "handoff") {
-      const Link there = make_pipe();
-      const Link back = make_pipe();
-      team.push_back(
-          std::make_unique<Peer>(program, port, "handoff_first", Link{back.from, there.to}));
-      team.push_back(
-          std::make_unique<Peer>(program, port, "handoff_second", Link{there.from, back.to}));
-      for (const int end : {there.from, there.to, back.from, back.to}) {
-        close(end);
-      }
-    } else {
-      team.push_back(std::make_unique<Peer>(program, port, workload));
+    if (plan.only.empty() || plan.only == program.name) {
+      teams_.push_back(start(program, url, workload));
     }
   }
   std::erase_if(teams_, [this](const Team& team) {

@@ -26,6 +26,8 @@ PANELS = (
     ("16 on one name/s", "16 threads on one name: holds", "longer is better; logarithmic", True, rate),
     ("commands/handoff", "Commands per hold of two processes", "shorter is better", False, lambda count: f"{count:.1f}"),
     ("16 names us", "16 names in one hold", "shorter is better; logarithmic", True, time_us),
+    ("killed s", "A master is killed: nobody has the lock", "three sentinels replace it; shorter is better", False, lambda s: f"{s:.1f} s"),
+    ("asked for s", "A master is replaced on request", "nobody has the lock; shorter is better", False, lambda s: f"{s:.1f} s"),
     ("10 000 wait s", "10 000 waiters until the last has the lock", "shorter is better; logarithmic", True, lambda s: f"{s:.2g} s"),
 )
 COLUMNS = 2
@@ -114,7 +116,7 @@ def draw(heading, sides, cells):
         shapes += panel(MARGIN + i % COLUMNS * PANEL_WIDTH, HEAD + i // COLUMNS * panel_height, spec, sides, cells)
     page = f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="6" class="page"/>'
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">',
-                      "<title>Belay and other lock libraries on one server</title>", f"<style>{STYLE}</style>", page, *shapes, "</svg>", ""])
+                      "<title>Belay and other lock libraries</title>", f"<style>{STYLE}</style>", page, *shapes, "</svg>", ""])
 
 
 def main():

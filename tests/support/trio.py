@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Starts a master, two replicas, and three sentinels that know it as `mymaster`, and prints their URL.
+"""Starts a master, two replicas, and three sentinels that know it as `mymaster`. Prints their URL and the master's address.
 
 Commands are lines on stdin. Each is answered by a line:
 
     kill      ends the master as a crash would; answers its address
+    ask       asks the sentinels to replace the master; answers its address
     replace   waits until a sentinel names another master; answers its address
+    restore   starts the host that was killed, and waits until the master has two replicas; answers the master's address
 
 When stdin ends, all are removed.
 """
@@ -47,6 +49,7 @@ class Trio:
         # 0 usable sentinels, or fewer than a majority: an error
         eventually(lambda: all(ask(each, "SENTINEL CKQUORUM mymaster")[0].startswith("+OK 3 ") for each in self.sentinels))
         eventually(lambda: self.replicas() == 2)
+        self.before = ""  # the master that is to be replaced
 
     def start_sentinel(self, program, number):
         path = os.path.join(self.hosts[0].directory, f"sentinel{number}.conf")
@@ -58,30 +61,49 @@ class Trio:
         """How many a sentinel knows: the least of all."""
         return min(int(ask(each, "SENTINEL REPLICAS mymaster")[0][1:]) for each in self.sentinels)
 
-    def master(self):
-        _, _, host, _, port = ask(self.sentinels[0], "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster", 5)
+    def named(self, sentinel):
+        _, _, host, _, port = ask(sentinel, "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster", 5)
         return f"{host}:{port}"
 
-    def kill(self):
-        master = self.master()
-        next(host for host in self.hosts if master.endswith(f":{host.port}")).kill()
-        return master
+    def master(self):
+        return self.named(self.sentinels[0])
 
-    def replace(self, before):
-        eventually(lambda: self.master() != before)
-        return self.master()
+    def host(self, address):
+        return next(host for host in self.hosts if address.endswith(f":{host.port}"))
+
+    def kill(self):
+        self.before = self.master()
+        self.host(self.before).kill()
+        return self.before
+
+    def ask(self):
+        self.before = self.master()
+        eventually(lambda: ask(self.sentinels[0], "SENTINEL FAILOVER mymaster")[0] == "+OK")
+        return self.before
+
+    def replace(self):
+        others = set()
+        eventually(lambda: others.update(set(map(self.named, self.sentinels)) - {self.before}) or others)
+        return others.pop()
+
+    def restore(self):
+        eventually(lambda: len(set(map(self.named, self.sentinels))) == 1)
+        master = self.master()
+        for host in self.hosts:
+            if host.pid == 0:
+                host.start("--replicaof", *master.split(":"))
+        # ROLE answers "master", its offset, and its replicas
+        eventually(lambda: ask(self.host(master), "ROLE", 5)[-1] == "*2")
+        return master
 
 
 def main():
     trio = Trio(os.environ.get("BELAY_TEST_SERVER", "redis-server"))
-    print("redis-sentinel://" + ",".join(f"127.0.0.1:{each.port}" for each in trio.sentinels) + "/mymaster", flush=True)
-    killed = ""
+    commands = {"kill": trio.kill, "ask": trio.ask, "replace": trio.replace, "restore": trio.restore}
+    sentinels = ",".join(f"127.0.0.1:{each.port}" for each in trio.sentinels)
+    print(f"redis-sentinel://{sentinels}/mymaster", trio.master(), flush=True)
     for line in sys.stdin:
-        if line.strip() == "kill":
-            killed = trio.kill()
-            print(killed, flush=True)
-        else:
-            print(trio.replace(killed), flush=True)
+        print(commands[line.strip()](), flush=True)
 
 
 main()

@@ -10,8 +10,8 @@ import (
 
 type client struct{ *belay.Client }
 
-func open(port string) peer.Client {
-	c, err := belay.Open("redis://127.0.0.1:" + port)
+func open(url string) peer.Client {
+	c, err := belay.Open(url)
 	peer.Must(err)
 	return client{c}
 }

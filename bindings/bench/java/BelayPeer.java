@@ -24,6 +24,6 @@ final class BelayPeer {
   }
 
   public static void main(String[] args) throws Exception {
-    Peer.run(port -> new Client(Belay.connect("redis://127.0.0.1:" + port)), args);
+    Peer.run(url -> new Client(Belay.connect(url)), args);
   }
 }

@@ -16,7 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
-import java.util.function.IntFunction;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
@@ -27,6 +27,8 @@ final class Peer {
   private static final int NAMES = 16;
   private static final int WARM_UP_MS = 4000; // by then the compiler has done its work
   private static final int HELD_MS = 1; // how long a process that takes turns holds the lock
+  private static final int HELD_LONG_MS = 20; // while a master is replaced
+  private static final int RETRY_MS = 10;
   private static final int GATHER_MS = 500; // until then all waiters stand in line
 
   /** One client of the library that is measured. */
@@ -56,9 +58,9 @@ final class Peer {
     this.name = name;
   }
 
-  /** The program: its arguments are the server's port, the workload and what names begin with. */
-  static void run(IntFunction<Client> open, String[] args) throws Exception {
-    Peer peer = new Peer(open.apply(Integer.parseInt(args[0])), args[2]);
+  /** The program: its arguments are the server's URL, the workload and what names begin with. */
+  static void run(Function<String, Client> open, String[] args) throws Exception {
+    Peer peer = new Peer(open.apply(args[0]), args[2]);
     Workload workload = peer.workload(args[1]);
     if (workload == null) {
       System.out.println("none it is not known");
@@ -79,6 +81,7 @@ final class Peer {
       case "shared16" -> this::shared;
       case "handoff_first" -> new Turns(true);
       case "handoff_second" -> new Turns(false);
+      case "failover" -> this::failover;
       case "waiters10000" -> this::crowd;
       default -> null;
     };
@@ -192,6 +195,38 @@ final class Peer {
       Thread.sleep(HELD_MS);
       times.add(System.nanoTime());
       release(lock);
+    }
+  }
+
+  // Competes for the name, whatever happens to the server. The steps are three times of each hold: when the process asked, had the
+  // lock, and began to release it.
+  private Slice failover(long millis) throws InterruptedException {
+    LongStream.Builder times = LongStream.builder();
+    Lock lock = client.lock(name);
+    long began = System.nanoTime();
+    long end = began + millis * 1_000_000;
+    for (long asked = began; asked < end; asked = System.nanoTime()) {
+      if (!had(lock, end - asked)) {
+        continue;
+      }
+      times.add(asked).add(System.nanoTime());
+      Thread.sleep(HELD_LONG_MS);
+      times.add(System.nanoTime());
+      try {
+        lock.unlock();
+      } catch (RuntimeException told) {
+        // it does not matter to who is next
+      }
+    }
+    return new Slice(System.nanoTime() - began, times.build());
+  }
+
+  private static boolean had(Lock lock, long waitNs) throws InterruptedException {
+    try {
+      return lock.tryLock(waitNs, TimeUnit.NANOSECONDS);
+    } catch (RuntimeException told) {
+      Thread.sleep(RETRY_MS);
+      return false;
     }
   }
 

@@ -1,4 +1,4 @@
--- Belay from Lua, as a side of the benchmark, as tests/bench/peer.h asks for one: peer.lua PORT WORKLOAD NAME. One thread has one blocking
+-- Belay from Lua, as a side of the benchmark, as tests/bench/peer.h asks for one: peer.lua URL WORKLOAD NAME. One thread has one blocking
 -- call at a time; what waits together waits in coroutines of cqueues.
 local belay = require "belay"
 local cqueues = require "cqueues"
@@ -7,13 +7,14 @@ local scheduler = require "belay.cqueues"
 local THREADS, WAITERS, NAMES = 16, 10000, 16
 local WARM_UP = 1
 local HELD = 0.001 -- how long a process that takes turns holds the lock
+local HELD_LONG, RETRY = 0.02, 0.01 -- while a master is replaced
 local GATHER = 0.5 -- until then all waiters stand in line
 
-local port, wanted, name = arg[1], arg[2], arg[3]
+local url, wanted, name = arg[1], arg[2], arg[3]
 local now = cqueues.monotime
 
 local function connect(options)
-  return assert(belay.connect("redis://127.0.0.1:" .. port, options))
+  return assert(belay.connect(url, options))
 end
 
 -- Says if the hold was lost: a machine that stands still for as long as a grant lasts loses one.
@@ -138,6 +139,30 @@ end
 
 function workloads.handoff_second()
   return handoff(false)
+end
+
+-- Competes for the name, whatever happens to the server. The steps are three times of each hold: when the process asked, had the lock,
+-- and began to release it.
+function workloads.failover()
+  local lock = connect():lock(name)
+  return function(seconds)
+    local times = {}
+    local began = now()
+    while now() - began < seconds do
+      local asked = now()
+      local hold = lock:acquire({ wait = began + seconds - asked })
+      if hold then
+        times[#times + 1] = asked
+        times[#times + 1] = now()
+        cqueues.sleep(HELD_LONG)
+        times[#times + 1] = now()
+        hold:release()
+      else
+        cqueues.sleep(RETRY)
+      end
+    end
+    return now() - began, times
+  end
 end
 
 -- Very many wait on one name that is held. A step is how long after its release one of them has it.

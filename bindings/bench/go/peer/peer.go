@@ -22,6 +22,9 @@ const (
 	warmUp  = 2 * time.Second
 	held    = time.Millisecond       // how long a process that takes turns holds the lock
 	gather  = 500 * time.Millisecond // until then all waiters stand in line
+
+	heldLong = 20 * time.Millisecond // while a master is replaced
+	retry    = 10 * time.Millisecond
 )
 
 // Client is one client of the library that is measured.
@@ -48,22 +51,23 @@ func release(unlock func() error) {
 	}
 }
 
-// Run is the program: the last arguments are the server's port, the workload and what names begin with. lacks says why the library does
+// Run is the program: the last arguments are the server's URL, the workload and what names begin with. lacks says why the library does
 // not have a workload.
-func Run(open func(port string) Client, lacks map[string]string) {
+func Run(open func(url string) Client, lacks map[string]string) {
 	last := os.Args[len(os.Args)-3:]
-	port, wanted, name := last[0], last[1], last[2]
+	url, wanted, name := last[0], last[1], last[2]
 	if why, ok := lacks[wanted]; ok {
 		fmt.Println("none", why)
 		return
 	}
-	c := open(port)
+	c := open(url)
 	workloads := map[string]func() workload{
 		"pair":           func() workload { return pair(c, name, 1) },
 		"names16":        func() workload { return pair(c, name, names) },
 		"shared16":       func() workload { return shared(c, name) },
 		"handoff_first":  func() workload { return handoff(c, name, true) },
 		"handoff_second": func() workload { return handoff(c, name, false) },
+		"failover":       func() workload { return failover(c, name) },
 		"waiters10000":   func() workload { return crowd(c, name) },
 	}
 	work := workloads[wanted]()
@@ -191,6 +195,30 @@ func handoff(c Client, name string, first bool) workload {
 			hear()
 		}
 		tell('e')
+		return time.Since(began), steps
+	}
+}
+
+// failover competes for the name, whatever happens to the server. The steps are three times of each hold: when the process asked, had the
+// lock, and began to release it.
+func failover(c Client, name string) workload {
+	now := machineClock()
+	return func(length time.Duration) (worked time.Duration, steps []time.Duration) {
+		ctx, cancel := context.WithTimeout(context.Background(), length)
+		defer cancel()
+		began := time.Now()
+		for ctx.Err() == nil {
+			asked := now()
+			unlock, err := c.Lock(ctx, name)
+			if err != nil {
+				time.Sleep(retry)
+				continue
+			}
+			had := now()
+			time.Sleep(heldLong)
+			steps = append(steps, asked, had, now())
+			_ = unlock() // what it says does not matter to who is next
+		}
 		return time.Since(began), steps
 	}
 }

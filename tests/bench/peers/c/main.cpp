@@ -1,4 +1,4 @@
-// Belay from C, as a side of the benchmark, as peer.h asks for one: PORT WORKLOAD NAME. The main
+// Belay from C, as a side of the benchmark, as peer.h asks for one: URL WORKLOAD NAME. The main
 // thread owns everything.
 #include <unistd.h>
 
@@ -35,6 +35,8 @@ constexpr int kFromOther = 3;
 constexpr int kToOther = 4;
 constexpr double kWarmUpS = 0.5;
 constexpr auto kHold = std::chrono::milliseconds(1);
+constexpr auto kLongHold = std::chrono::milliseconds(20);  // while a master is replaced
+constexpr auto kRetry = std::chrono::milliseconds(10);
 constexpr auto kGather = std::chrono::milliseconds(500);  // until then all waiters stand in line
 
 using Workload = std::function<Slice(double seconds)>;
@@ -115,6 +117,33 @@ Workload handoff(Target& target, const std::string& name, bool first) {
   };
 }
 
+// Competes for the name, whatever happens to the server. The steps are three times of each hold:
+// when the process asked, had the lock and began to release it.
+Workload failover(Target& target, const std::string& name) {
+  return [&target, name](double seconds) {
+    Slice slice;
+    const std::int64_t began = now_ns();
+    const std::int64_t end = began + static_cast<std::int64_t>(seconds * 1e9);
+    for (std::int64_t asked = began; asked < end; asked = now_ns()) {
+      const std::int64_t wait_ms = (end - asked) / 1'000'000;
+      const std::int64_t hold = belay_lock(target.get(), name.c_str(), -1, wait_ms, nullptr);
+      if (hold < 0) {
+        std::this_thread::sleep_for(kRetry);
+        continue;
+      }
+      const std::int64_t had = now_ns();
+      std::this_thread::sleep_for(kLongHold);
+      const std::int64_t released = now_ns();
+      belay_release(target.get(), hold);
+      for (const std::int64_t ns : {asked, had, released}) {
+        slice.latencies_us.push_back(static_cast<double>(ns) / 1e3);
+      }
+    }
+    slice.seconds = static_cast<double>(now_ns() - began) / 1e9;
+    return slice;
+  };
+}
+
 // Very many submissions on one name that is held. A step is how long after its release one of them
 // has it.
 Workload waiters10000(Target& target, const std::string& name) {
@@ -156,6 +185,9 @@ Workload find(Target& target, const std::string& workload, const std::string& na
   if (workload == "waiters10000") {
     return waiters10000(target, name);
   }
+  if (workload == "failover") {
+    return failover(target, name);
+  }
   if (workload == "handoff_first" || workload == "handoff_second") {
     return handoff(target, name, workload == "handoff_first");
   }
@@ -175,9 +207,9 @@ void tell(const Slice& slice) {
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    give_up("usage: belay_bench_c PORT WORKLOAD NAME");
+    give_up("usage: belay_bench_c URL WORKLOAD NAME");
   }
-  Target target(std::string("redis://127.0.0.1:") + argv[1]);
+  Target target(argv[1]);
   const std::string workload = argv[2];
   const Workload work = find(target, workload, argv[3]);
   if (!work) {

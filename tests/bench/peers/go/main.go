@@ -1,4 +1,4 @@
-// Lock libraries of others in Go as sides of the benchmark, with what their own pages advise for one server. The first argument says
+// Lock libraries of others in Go as sides of the benchmark, with what their own pages advise for one server, or for sentinels. The first argument says
 // which: redsync, redislock or rueidislock.
 package main
 
@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"strings"
 	"time"
 
 	"belay.invalid/bench/peer"
@@ -19,9 +20,17 @@ import (
 
 const lease = 8 * time.Second // redsync's default
 
+// split returns a URL's hosts, and the name of the master if these are sentinels.
+func split(url string) (hosts []string, master string) {
+	_, after, _ := strings.Cut(url, "://")
+	list, master, _ := strings.Cut(after, "/")
+	return strings.Split(list, ","), master
+}
+
 // connect lets callers wait for a connection as long as they like: with 10 000 of them go-redis would refuse some.
-func connect(port string) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, PoolTimeout: time.Hour})
+func connect(url string) redis.UniversalClient {
+	hosts, master := split(url)
+	return redis.NewUniversalClient(&redis.UniversalOptions{Addrs: hosts, MasterName: master, PoolTimeout: time.Hour})
 }
 
 type redsyncClient struct{ *redsync.Redsync }
@@ -64,12 +73,13 @@ func (c rueidislockClient) Lock(ctx context.Context, names ...string) (func() er
 	}
 }
 
-var libraries = map[string]func(port string) peer.Client{
-	"redsync":   func(port string) peer.Client { return redsyncClient{redsync.New(goredis.NewPool(connect(port)))} },
-	"redislock": func(port string) peer.Client { return redislockClient{redislock.New(connect(port))} },
-	"rueidislock": func(port string) peer.Client {
+var libraries = map[string]func(url string) peer.Client{
+	"redsync":   func(url string) peer.Client { return redsyncClient{redsync.New(goredis.NewPool(connect(url)))} },
+	"redislock": func(url string) peer.Client { return redislockClient{redislock.New(connect(url))} },
+	"rueidislock": func(url string) peer.Client {
+		hosts, master := split(url)
 		locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-			ClientOption:   rueidis.ClientOption{InitAddress: []string{"127.0.0.1:" + port}},
+			ClientOption:   rueidis.ClientOption{InitAddress: hosts, Sentinel: rueidis.SentinelOption{MasterSet: master}},
 			KeyMajority:    1,
 			NoLoopTracking: true,
 			TryNextAfter:   lease, // there is no next key, and a try that is given up may never be repeated

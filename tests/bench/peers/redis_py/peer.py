@@ -1,4 +1,4 @@
-"""redis-py's Lock as a side of the benchmark, as tests/bench/peer.h asks for one: peer.py PORT WORKLOAD NAME. What waits in a crowd
+"""redis-py's Lock as a side of the benchmark, as tests/bench/peer.h asks for one: peer.py URL WORKLOAD NAME. What waits in a crowd
 waits in asyncio, as ten thousand threads would measure Python's."""
 import asyncio
 import os
@@ -8,11 +8,13 @@ import time
 
 import redis
 import redis.asyncio
+import redis.sentinel
 
 LEASE_S = 8
 THREADS, WAITERS = 16, 10_000
 WARM_UP_S = 1
 HELD_S = 0.001  # how long a process that takes turns holds the lock
+HELD_LONG_S, RETRY_S = 0.02, 0.01  # while a master is replaced
 GATHER_S = 0.5  # until then all waiters stand in line
 CONNECTIONS = 50
 FROM_OTHER, TO_OTHER = 3, 4
@@ -110,6 +112,32 @@ def handoff(first):
     return workload
 
 
+def failover(client, name):
+    """Competes for the name, whatever happens to the server. The steps are three times of each hold: when the process asked, had the
+    lock, and began to release it."""
+    lock = client.lock(name, timeout=LEASE_S)
+
+    def work(seconds):
+        times = []
+        began = now_ns()
+        end = began + seconds * 1e9
+        asked = began
+        while asked < end:
+            try:
+                if lock.acquire(blocking_timeout=(end - asked) / 1e9):
+                    times.append(asked)
+                    times.append(now_ns())
+                    time.sleep(HELD_LONG_S)
+                    times.append(now_ns())
+                    lock.release()
+            except redis.exceptions.RedisError:
+                time.sleep(RETRY_S)
+            asked = now_ns()
+        return now_ns() - began, times
+
+    return work
+
+
 def waiters10000(client, name):
     """Very many wait on one name that is held. A step is how long after its release one of them has it."""
 
@@ -148,15 +176,24 @@ async def crowd(port, name, seconds):
 
 
 WORKLOADS = {"pair": pair, "shared16": shared16, "handoff_first": handoff(True), "handoff_second": handoff(False),
-             "waiters10000": waiters10000}
+             "failover": failover, "waiters10000": waiters10000}
+
+
+def connect(url):
+    """One server, or the master that sentinels name."""
+    scheme, _, hosts, *master = url.split("/")
+    if scheme == "redis:":
+        return redis.Redis.from_url(url)
+    pairs = [(host, int(port)) for host, port in (each.split(":") for each in hosts.split(","))]
+    return redis.sentinel.Sentinel(pairs).master_for(master[0])
 
 
 def main():
-    port, workload, name = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    url, workload, name = sys.argv[1:]
     if workload not in WORKLOADS:
         print("none it locks one name at a time")
         return
-    work = WORKLOADS[workload](redis.Redis(port=port), name)
+    work = WORKLOADS[workload](connect(url), name)
     if workload != "waiters10000":  # which runs once before it counts
         work(WARM_UP_S)
     print("ready", flush=True)

@@ -28,9 +28,15 @@ final class RedissonPeer {
     }
   }
 
-  private static Client connect(int port) {
+  private static Client connect(String url) {
     Config config = new Config();
-    config.useSingleServer().setAddress("redis://127.0.0.1:" + port);
+    if (url.startsWith("redis-sentinel://")) {
+      String[] parts = url.split("/"); // scheme, nothing, hosts, master
+      config.useSentinelServers().setMasterName(parts[3])
+          .addSentinelAddress(Arrays.stream(parts[2].split(",")).map("redis://"::concat).toArray(String[]::new));
+    } else {
+      config.useSingleServer().setAddress(url);
+    }
     return new Client(Redisson.create(config));
   }
 
