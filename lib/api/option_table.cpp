@@ -191,16 +191,7 @@ Status Option::set_text(const std::string& value, Config* config) const {
     return {};
   }
   if (type == OptionType::kText || type == OptionType::kMap) {
-    const auto size = static_cast<std::int64_t>(value.size());
-    if (size < low || size > high || value.find_first_of(forbidden) != std::string::npos) {
-      return refused(*this, "'" + value + "'");
-    }
-    if (const std::string flaw = type == OptionType::kMap ? AddressMap::flaw(value) : "";
-        !flaw.empty()) {
-      return {BELAY_INVALID_ARGUMENT, std::string(name) + " was '" + value + "': " + flaw};
-    }
-    config->*text = value;
-    return {};
+    return set_words(value, config);
   }
   if (type == OptionType::kVersion) {
     for (std::int64_t version = low; version <= high; ++version) {
@@ -218,6 +209,19 @@ Status Option::set_text(const std::string& value, Config* config) const {
   const auto [stop, error] = std::from_chars(value.data(), end, parsed);
   return error == std::errc() && stop == end ? set_number(parsed, config)
                                              : refused(*this, "'" + value + "'");
+}
+
+Status Option::set_words(const std::string& value, Config* config) const {
+  const auto size = static_cast<std::int64_t>(value.size());
+  if (size < low || size > high || value.find_first_of(forbidden) != std::string::npos) {
+    return refused(*this, "'" + value + "'");
+  }
+  if (const std::string flaw = type == OptionType::kMap ? AddressMap::flaw(value) : "";
+      !flaw.empty()) {
+    return {BELAY_INVALID_ARGUMENT, std::string(name) + " was '" + value + "': " + flaw};
+  }
+  config->*text = value;
+  return {};
 }
 
 void Option::copy(const Config& from, Config* to) const {

@@ -50,6 +50,10 @@ struct Option {
   Status set_text(const std::string& value, Config* config) const;
 
   void copy(const Config& from, Config* to) const;
+
+ private:
+  // Of kText and kMap.
+  Status set_words(const std::string& value, Config* config) const;
 };
 
 inline constexpr std::size_t kOptions = 21;

@@ -22,7 +22,7 @@ constexpr Micros kRestartsPerLease = 3;  // a lease, while the other names are w
 void Bundles::acquire(std::int64_t tag, const AcquireRequest& request, Micros wait) {
   auto owned = std::make_unique<Bundle>();
   Bundle& bundle = *owned;
-  static_cast<AcquireTerms&>(bundle) = request;
+  static_cast<AcquireTerms&>(bundle) = static_cast<const AcquireTerms&>(request);
   bundle.id = ++ledger_.last_hold;
   bundle.tag = tag;
   for (const auto& [name, want] : request.names) {
@@ -46,7 +46,7 @@ void Bundles::acquire(std::int64_t tag, const AcquireRequest& request, Micros wa
 void Bundles::ask_part(Bundle& bundle, std::size_t index) {
   BundlePart& part = bundle.parts[index];
   part.tag = --ledger_.last_part;
-  AcquireRequest request{bundle, part.name, part.want, {}};
+  AcquireRequest request{static_cast<const AcquireTerms&>(bundle), part.name, part.want, {}};
   request.max_hold = 0;  // counts from when all are had
   Pending& pending = course_.add_acquire(part.tag, request, 0);
   ++ledger_.parts_pending;

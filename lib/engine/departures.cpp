@@ -68,7 +68,7 @@ void Departures::send(std::vector<ClaimRef> left) {
     Leaving& leaving = *ref.claim->leaving_of(ref.epoch);
     const Resource& resource = ref.claim->resource;
     leaving.highest_fence = ledger_.highest_fence_of(resource.slot);
-    parts.push_back({&resource, leaving});
+    parts.push_back({&resource, static_cast<const LeaveArgs&>(leaving)});
     flight.in_vain = flight.in_vain || leaving.in_vain;
   }
   const Claim& first = *flight.refs.front().claim;
@@ -151,21 +151,30 @@ void Departures::on_reply(const Flight& flight, Reply reply, Micros sent) {
     Claim& claim = *flight.refs[i].claim;
     const std::int64_t epoch = flight.refs[i].epoch;
     --claim.in_flight;
-    if (answers || !together) {
-      const auto answer = answers ? std::optional((*answers)[i]) : std::nullopt;
-      if (answer && answer->server_time.any()) {
-        flight.node->saw_time(answer->server_time, sent, ledger_.now);
-      }
-      on_left(claim, epoch, answer, error_words(reply));
-    } else if (Leaving* const left = claim.leaving_of(epoch); left != nullptr) {
-      left->in_flight = false;  // whose fault it is shows only one by one
-      if (ledger_.router.judge(error_words(reply)).remedy != Remedy::kGiveUp) {
-        take_back(*left);
-      }
-      send(claim, *left);
+    if (!answers && together) {
+      on_error_of_several(claim, epoch, error_words(reply));
+      continue;
     }
+    const auto answer = answers ? std::optional((*answers)[i]) : std::nullopt;
+    if (answer && answer->server_time.any()) {
+      flight.node->saw_time(answer->server_time, sent, ledger_.now);
+    }
+    on_left(claim, epoch, answer, error_words(reply));
   }
   send_gathered();
+}
+
+// Whose fault it is shows only one by one.
+void Departures::on_error_of_several(Claim& claim, std::int64_t epoch, std::string_view words) {
+  Leaving* const left = claim.leaving_of(epoch);
+  if (left == nullptr) {
+    return;
+  }
+  left->in_flight = false;
+  if (ledger_.router.judge(words).remedy != Remedy::kGiveUp) {
+    take_back(*left);
+  }
+  send(claim, *left);
 }
 
 void Departures::on_ask_refused(Claim& claim, std::int64_t epoch, Reply reply) {

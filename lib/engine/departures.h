@@ -61,6 +61,7 @@ class Departures {
 
  private:
   void send(std::vector<ClaimRef> left);
+  void on_error_of_several(Claim& claim, std::int64_t epoch, std::string_view words);
   void on_answer(Claim& claim, Leaving& leaving, const LeaveAnswer& answer);
   void on_error(Claim& claim, Leaving& leaving, std::string_view words);
   [[nodiscard]] Status status_of_release(const Claim& claim, const Leaving& leaving,

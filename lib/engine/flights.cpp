@@ -16,7 +16,7 @@ bool Flight::is_outdated() const {
   const Claim* const claim = !refs.empty()      ? refs.front().claim
                              : !renewed.empty() ? renewed.front().claim
                                                 : nullptr;
-  return asks && (outdated || (!detour && &claim->node() != node));
+  return asks && (outdated || (!detour && claim != nullptr && &claim->node() != node));
 }
 
 std::uint64_t Flights::send(Node& node, Command command, Flight flight, Micros now) {

@@ -204,14 +204,14 @@ std::optional<Reply> Reply::without(std::string_view mark) const {
 
 Reply moved_reply() {
   static char words[] = "MOVED";
-  static const redisReply reply = [] {
+  static const redisReply kReply = [] {
     redisReply error{};
     error.type = REDIS_REPLY_ERROR;
     error.str = words;
     error.len = sizeof words - 1;
     return error;
   }();
-  return Reply(&reply);
+  return Reply(&kReply);
 }
 
 // By hand: it is three lines of the protocol, and hiredis's way was half of what a client spends on
