@@ -25,7 +25,7 @@ type Metrics struct {
 	Connections       int64 // how often it has connected
 	Commands          int64 // sent
 	Messages          int64 // received
-	MessagesDropped   int64 // that no script of Belay sent
+	MessagesDropped   int64 // about nothing that this client asked for
 
 	Wait      Histogram // for how long grants waited
 	Hold      Histogram // for how long holds lasted

@@ -1,10 +1,10 @@
 /* Belay: distributed locks on Redis and Valkey.
  *
- * A *client* talks to one server. Any number of threads share it. A *request* says what to acquire. A granted
- * request gives a *hold*: a number that stands for the lock until you release it. A hold has a *lease*: how
- * long the server keeps the lock without hearing from this client. The client renews the lease until the
- * release. It also has a *fence*: a number that is greater than the fence of every earlier holder of the
- * name.
+ * A *client* talks to one server or master. Any number of threads share it. A *request* says what to acquire.
+ * A granted request gives a *hold*: a number that stands for the lock until you release it. A hold has a
+ * *lease*: how long the server keeps the lock without hearing from this client. The client renews the lease
+ * until the release. It also has a *fence*: a number that is greater than the fence of every earlier holder of
+ * the name.
  *
  * If a client cannot confirm a hold, it declares the hold LOST before or when its lease ends. It needs no
  * network for that. LOST is final. The first release of a lost hold returns BELAY_LOST.
@@ -227,7 +227,7 @@ BELAY_API int32_t belay_options_set_log_level(belay_options* options, int32_t le
  * sentinel_user, sentinel_password: who the client is to sentinels; default: nobody. Also from the
  * environment: BELAY_SENTINEL_USER, BELAY_SENTINEL_PASSWORD.
  * address_map: where servers are reached that announce other addresses, as behind NAT or in containers:
- * "10.0.0.1:6379=localhost:7001,10.0.0.2:6379=localhost:7002". Default: nowhere else. Also from the
+ * "10.0.0.1:6379=localhost:7001,10.0.0.2:6379=localhost:7002". Default: none. Also from the
  * environment: BELAY_ADDRESS_MAP.
  * log_events: what the client tells by LOG events, a level; default none. 1000 of them wait to be taken at
  * most; the next one tells how many were dropped meanwhile. They do not count as pending. */
@@ -294,7 +294,7 @@ BELAY_API const char* belay_client_id(const belay_client* client);
  * failures. releases: of holds that were not lost. lost: holds. renewals: how often a name was renewed.
  * handoffs_local: grants from one owner of this client to the next; handoffs_by_message: grants that another
  * client's release handed to this client. connections: how often it has connected. commands: sent. messages:
- * received; messages_dropped: that no script of Belay sent.
+ * received; messages_dropped: about nothing that this client asked for.
  * wait_us, hold_us and round_trip_us: for how long grants waited, holds lasted, and the server took to answer.
  * Each has NAME_count, NAME_sum, and for powers of two NAME_le_1, NAME_le_2, NAME_le_4...: how many took so
  * long at most. The last is NAME_le_2147483648, 36 minutes; NAME_count also has those that took longer.

@@ -18,6 +18,8 @@ namespace belay {
 
 // How a warning begins that is about the settings of a server.
 inline constexpr const char* kOfSettings = "settings: ";
+// And that a server answers, but takes no locks for now.
+inline constexpr const char* kOfRefusal = "refused: ";
 
 class Log {
  public:

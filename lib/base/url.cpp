@@ -147,10 +147,13 @@ Status read_hosts(std::string_view url, std::string_view list, ServerUrl* server
   return {};
 }
 
-Status read_database(std::string_view url, std::string_view digits, ServerUrl* server) {
+Status read_database(std::string_view url, std::string_view digits, const char* hint,
+                     ServerUrl* server) {
   const auto number = parse_number(digits, 0, kMaxDatabase);
   if (!number) {
-    return malformed(url, digits, "the database is not a number");
+    return malformed(
+        url, digits,
+        "the database is not a number from 0 to " + std::to_string(kMaxDatabase) + hint);
   }
   server->database = *number;
   return {};
@@ -165,7 +168,7 @@ Status read_parameter(std::string_view url, std::string_view parameter, bool tak
   const std::string_view name = parameter.substr(0, mark);
   const std::string_view text = parameter.substr(mark + 1);
   if (takes_db && name == "db") {
-    return read_database(url, text, server);
+    return read_database(url, text, "", server);
   }
   const auto value = percent_decoded(text);
   const std::string wrong = value ? take(name, *value) : "a parameter has a bad % escape";
@@ -198,7 +201,9 @@ Status read_query(std::string_view url, std::string_view query, bool takes_db,
 Status read_path(std::string_view url, std::string_view path, bool of_sentinels,
                  ServerUrl* server) {
   if (!of_sentinels) {
-    return path.empty() ? Status() : read_database(url, path, server);
+    return path.empty()
+               ? Status()
+               : read_database(url, path, "; a master's name needs redis-sentinel://", server);
   }
   const auto name = percent_decoded(path);
   if (!name) {

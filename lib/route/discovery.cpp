@@ -6,7 +6,7 @@
 namespace belay {
 
 Status Discovery::lost(const Status& why, Answer answer) {
-  asked_ = 0;
+  found();
   if (answer == Answer::kReplica) {  // no need to ask it again at once
     static_cast<void>(failed(why, answer));
   }
@@ -21,7 +21,18 @@ std::optional<Status> Discovery::failed(const Status& why, Answer answer) {
     return std::nullopt;
   }
   asked_ = 0;
+  knows_all_ = true;
   return verdict();
+}
+
+Status Discovery::so_far() const {
+  const std::size_t count = answers_.size();
+  std::string words = "of " + std::to_string(count) + " hosts, " + std::to_string(asked_) +
+                      (asked_ == 1 ? " has been tried" : " have been tried");
+  for (std::size_t i = 0; i < asked_; ++i) {
+    words += (i == 0 ? ": " : "; ") + answers_[(at_ + count - asked_ + i) % count].why.message;
+  }
+  return {BELAY_UNAVAILABLE, words};
 }
 
 // Where all have answered, and some will not have us, that has to be mended: one of them is the

@@ -23,13 +23,22 @@ class Discovery {
   [[nodiscard]] std::size_t at() const { return at_; }
 
   // It was found there. From now on a round begins there.
-  void found() { asked_ = 0; }
+  void found() {
+    asked_ = 0;
+    knows_all_ = false;
+  }
 
   // It was found there, and is not there any more. Gives what whoever needs it is told meanwhile.
   Status lost(const Status& why, Answer answer);
 
   // It is not there. Nothing: others are to be asked first; else what a whole round has come to.
   std::optional<Status> failed(const Status& why, Answer answer);
+
+  // Whether a whole round has been in vain since it was there.
+  [[nodiscard]] bool knows_all() const { return knows_all_; }
+
+  // What those of this round have said.
+  [[nodiscard]] Status so_far() const;
 
  private:
   struct Asked {
@@ -42,6 +51,7 @@ class Discovery {
   std::vector<Asked> answers_;
   std::size_t at_ = 0;
   std::size_t asked_ = 0;  // so many of this round
+  bool knows_all_ = false;
 };
 
 }  // namespace belay

@@ -154,10 +154,11 @@ void Node::fail(const Status& why, Micros now) {
   const auto answer =
       connection_->met_replica() ? Discovery::Answer::kReplica : Discovery::Answer::kNone;
   const std::optional<Status> trouble =
-      was_up ? discovery_.lost(why, answer) : discovery_.failed(why, answer);
+      was_up ? discovery_.lost(why, answer)
+             : discovery_.failed({why.code, why.message + lead_}, answer);
   if (!trouble) {
     act_at_ = now;  // at the next endpoint
-    trouble_ = trouble_.ok() ? Status(BELAY_UNAVAILABLE, why.message) : trouble_;
+    trouble_ = discovery_.knows_all() ? trouble_ : discovery_.so_far();
     return;
   }
   if (log_.enabled(BELAY_LOG_WARNING) && (was_up || trouble->message != trouble_.message)) {
@@ -174,12 +175,14 @@ void Node::fail(const Status& why, Micros now) {
   }
 }
 
-void Node::move_to(std::shared_ptr<Link> link, const Status& why, Micros now) {
+void Node::move_to(std::shared_ptr<Link> link, const Status& why, std::string lead, Micros now) {
   links_ = {std::move(link)};
   discovery_ = Discovery(1);
+  lead_.clear();
   if (connected() || state_ == State::kConnecting) {
     fail(why, now);
   }
+  lead_ = std::move(lead);
   backoff_.reset();
   act_at_ = now;
 }
@@ -299,7 +302,8 @@ void Node::dropped_messages(std::size_t count, Micros now) {
   log_.write(BELAY_LOG_WARNING,
              "dropped " + std::to_string(std::exchange(dropped_, 0)) +
                  " messages in this client's inbox on " + display() +
-                 " that no script of Belay sent: somebody else may publish there");
+                 " about nothing that it asked for: somebody else may publish there, or a failover "
+                 "has brought back who had given up");
 }
 
 // Once: it is for whoever set the servers up.

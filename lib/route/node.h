@@ -40,8 +40,9 @@ class Node final : public Peer {
   void on_link_open(Micros now) override;
   void on_link_bytes(std::string_view bytes, Micros now) override;
   void on_link_closed(const Status& why, Micros now) override;
-  // It is at the end of this link by now, and why. A connection to another place ends.
-  void move_to(std::shared_ptr<Link> link, const Status& why, Micros now);
+  // It is at the end of this link by now, and why; `lead`: what has led there, in brackets. A
+  // connection to another place ends.
+  void move_to(std::shared_ptr<Link> link, const Status& why, std::string lead, Micros now);
   // Nobody can say where it is.
   void on_nowhere(const Status& why, Micros now);
   void on_timer(Micros now);
@@ -134,6 +135,7 @@ class Node final : public Peer {
   ClockBound clock_;
   RoundTrips round_trips_;
   Status trouble_;
+  std::string lead_;  // to where it is sought, in words: for whoever cannot find it there
   Micros used_at_ = 0;
   bool ghosts_ = false;
   bool asking_ = false;

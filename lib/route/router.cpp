@@ -49,6 +49,7 @@ void Router::start(NodeEvents& events, Micros now) {
   }
   if (sentinels_) {
     sentinels_->start([this](Micros at) { follow_sentinels(at); }, now);
+    follow_sentinels(now);  // who asks at once is told that they have not answered
   }
 }
 
@@ -112,12 +113,17 @@ void Router::follow_sentinels(Micros now) {
     return;
   }
   const Endpoint goal = addresses_.reachable(*master);
-  if (node.goal().display() != goal.display()) {
-    node.move_to(dial_(goal),
-                 {BELAY_UNAVAILABLE, "sentinels say that '" + sentinels_->name() + "' is at " +
-                                         master->display() + " by now"},
-                 now);
+  if (node.goal().display() == goal.display()) {
+    return;
   }
+  const std::string name = "'" + sentinels_->name() + "'";
+  const bool mapped = goal.display() != master->display();
+  node.move_to(
+      dial_(goal),
+      {BELAY_UNAVAILABLE, "sentinels say that " + name + " is at " + master->display() + " by now"},
+      mapped ? " (sentinels name " + master->display() + " as " + name + "; address_map leads here)"
+             : " (sentinels name this as " + name + ")",
+      now);
 }
 
 Router::Server& Router::server_of(std::uint16_t slot) {
@@ -281,6 +287,13 @@ void Router::end_reply() {
     node_in(*detour_->to).set_asking(false);
     detour_.reset();
   }
+}
+
+void Router::on_refusal(const std::string& words) {
+  if (words != refused_ && log_.enabled(BELAY_LOG_WARNING)) {
+    log_.write(BELAY_LOG_WARNING, kOfRefusal + words);
+  }
+  refused_ = words;
 }
 
 ServerError Router::judge(std::string_view error) const {

@@ -76,6 +76,11 @@ class Router {
 
   void end_reply();
 
+  // A server takes no locks for now, as these words say: told once, until one takes some again.
+  void on_refusal(const std::string& words);
+
+  void on_acceptance() { refused_.clear(); }
+
   // What an error means: what sends us elsewhere is followed, if that can be.
   [[nodiscard]] ServerError judge(std::string_view error) const;
 
@@ -124,6 +129,7 @@ class Router {
   std::optional<Sentinels> sentinels_;
   std::unordered_map<std::uint16_t, Moved> moved_;
   std::size_t dropped_ = 0;  // messages, by nodes that are gone
+  std::string refused_;      // what was told of that; "": nothing since the latest acceptance
   // While an error reply is dealt with.
   bool follows_ = false;
   std::optional<Redirect> detour_;

@@ -206,11 +206,18 @@ Status Sentinel::check_hello(Reply hello) const {
 }
 
 Status Sentinel::refusal(std::string_view words) const {
-  return {classify_error(words).status, display() + ": " + explained(words, us_)};
+  const std::int32_t status = classify_error(words).status;
+  return {status, display() + ": " + explained(words, us_) +
+                      (status == BELAY_AUTH_FAILED ? "; for sentinels, set sentinel_password, not "
+                                                     "the URL's password"
+                                                   : "")};
 }
 
 void Sentinel::on_address(Reply reply) {
   address_.reset();
+  no_address_ = reply.is_error()
+                    ? refusal(reply.text())
+                    : Status(BELAY_UNAVAILABLE, display() + " names no address and epoch");
   const auto port = reply.size() == 2 ? number_of(reply.at(1).text()) : std::nullopt;
   if (port && *port >= 1 && *port <= 65535 && is_host(reply.at(0).text())) {
     address_ = Endpoint{std::string(reply.at(0).text()), static_cast<std::uint16_t>(*port), "",
@@ -226,9 +233,7 @@ void Sentinel::on_master(Reply reply, Micros now) {
     trouble_ = Status();
   } else {
     opinion_.reset();
-    trouble_ = reply.is_error()
-                   ? refusal(reply.text())
-                   : Status(BELAY_UNAVAILABLE, display() + " names no address and epoch");
+    trouble_ = reply.is_error() ? refusal(reply.text()) : no_address_;
   }
   on_news_(now);
 }

@@ -95,6 +95,7 @@ class Sentinel final : public Peer {
   Micros asked_at_ = 0;
   bool ask_again_ = false;  // something changed while it was being asked
   std::optional<Endpoint> address_;
+  Status no_address_;  // why that is not known
   std::optional<Opinion> opinion_;
   Status trouble_;
 };

@@ -7,6 +7,34 @@
 
 namespace belay {
 
+namespace {
+
+// What several have in common that they say, around their names.
+struct Alike {
+  std::string before;
+  std::string who;
+  std::string after;
+};
+
+void add(const std::string& words, const std::string& who, std::vector<Alike>* told) {
+  const std::size_t at = words.find(who);
+  if (at == std::string::npos) {
+    told->push_back({words, "", ""});
+    return;
+  }
+  const std::string before = words.substr(0, at);
+  const std::string after = words.substr(at + who.size());
+  for (Alike& alike : *told) {
+    if (alike.before == before && alike.after == after) {
+      alike.who += ", " + who;
+      return;
+    }
+  }
+  told->push_back({before, who, after});
+}
+
+}  // namespace
+
 Sentinels::Sentinels(const Config& config, const Watched& watched, const Dial& dial,
                      std::uint64_t seed, Log& log)
     : name_(watched.master) {
@@ -93,17 +121,20 @@ void Sentinels::judge() {
 // Where all have answered, and none helps us, that has to be mended. One that cannot be reached may
 // know.
 Status Sentinels::trouble() const {
-  std::string why;
+  std::vector<Alike> told;
   bool all_refuse = true;
   std::int32_t refusal = BELAY_OK;
   for (const auto& sentinel : all_) {
     const Status& one = sentinel->trouble();
-    if (!one.ok()) {
-      why += (why.empty() ? ": " : "; ") + one.message;
-    }
+    const std::string who = sentinel->link()->endpoint().display();
+    add(one.ok() ? who + ": no answer yet" : one.message, who, &told);
     const bool refuses = belay_status_class(one.code) == BELAY_CLASS_REFUSED;
     all_refuse = all_refuse && refuses;
     refusal = refuses && refusal == BELAY_OK ? one.code : refusal;
+  }
+  std::string why;
+  for (const Alike& alike : told) {
+    why += (why.empty() ? ": " : "; ") + alike.before + alike.who + alike.after;
   }
   return {all_refuse ? refusal : BELAY_UNAVAILABLE,
           (all_.size() == 1

@@ -30,6 +30,23 @@ TEST(Discovery, AsksAllInTurnBeforeItSaysThatThereIsNone) {
             "none of the 3 hosts is a master for us: nobody listens; it is a replica; WRONGPASS");
 }
 
+// Whoever gives up before the round is over.
+TEST(Discovery, TellsWhatTheHostsHaveSaidSoFar) {
+  Discovery discovery(3);
+  discovery.found();
+  static_cast<void>(discovery.lost(kCut, Answer::kNone));
+  static_cast<void>(discovery.failed(kRefused, Answer::kNone));
+  EXPECT_EQ(discovery.so_far().message, "of 3 hosts, 1 has been tried: nobody listens");
+  static_cast<void>(discovery.failed(kReplica, Answer::kReplica));
+  EXPECT_EQ(discovery.so_far().message,
+            "of 3 hosts, 2 have been tried: nobody listens; it is a replica");
+  EXPECT_FALSE(discovery.knows_all());
+  static_cast<void>(discovery.failed(kRefused, Answer::kNone));
+  EXPECT_TRUE(discovery.knows_all());  // the verdict says more
+  static_cast<void>(discovery.lost(kCut, Answer::kNone));
+  EXPECT_FALSE(discovery.knows_all());
+}
+
 TEST(Discovery, BeginsWhereTheMasterWasLast) {
   Discovery discovery(3);
   EXPECT_FALSE(discovery.failed(kRefused, Answer::kNone));

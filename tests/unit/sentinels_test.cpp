@@ -256,6 +256,56 @@ TEST_F(SentinelsTest, SaysWhyNobodyKnows) {
   }
 }
 
+TEST_F(SentinelsTest, NamesThoseWhoHaveNotAnsweredAndSaysOnceWhatSeveralSay) {
+  EXPECT_EQ(node().trouble().message,
+            "none of the 3 sentinels says where 'm' is: "
+            "s1:26379, s2:26379, s3:26379: no answer yet");
+  open(1);
+  deny(1);
+  open(3);
+  deny(3);
+  EXPECT_EQ(node().trouble().message,
+            "none of the 3 sentinels says where 'm' is: "
+            "s1:26379, s3:26379: ERR No such master with that name; s2:26379: no answer yet");
+}
+
+TEST_F(SentinelsTest, SaysWhichPasswordTheSentinelsWant) {
+  core_.peer(sentinel(1))->on_link_open(now_);
+  say(sentinel(1), "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+  EXPECT_NE(node().trouble().message.find("(user 'default'); for sentinels, set sentinel_password"),
+            std::string::npos);
+}
+
+// One that may be asked for the epoch alone.
+TEST_F(SentinelsTest, SaysWhatARefusedQuestionWasAnswered) {
+  for (int number = 1; number <= 3; ++number) {
+    open(number);
+    say(sentinel(number), "-NOPERM this user has no permissions\r\n%2\r\n" + bulk("name") +
+                              bulk("m") + bulk("config-epoch") + bulk("4"));
+  }
+  EXPECT_TRUE(node().refused());
+  EXPECT_EQ(node().trouble().code, BELAY_NOT_PERMITTED);
+  EXPECT_NE(node().trouble().message.find("NOPERM this user has no permissions"),
+            std::string::npos);
+}
+
+TEST_F(SentinelsTest, SaysWhoHasLedToWhereNobodyServes) {
+  open(1);
+  tell(1, kOld, 4);
+  core_.on_timer(now_);
+  close(*link_to("10.0.0.1:6379"));
+  EXPECT_EQ(node().trouble().message, "cut (sentinels name this as 'm')");
+}
+
+TEST_F(MappedSentinels, SaysThatTheMapHasLedToWhereNobodyServes) {
+  open(1);
+  tell(1, kOld, 4);
+  core_.on_timer(now_);
+  close(*link_to("outside:7001"));
+  EXPECT_EQ(node().trouble().message,
+            "cut (sentinels name 10.0.0.1:6379 as 'm'; address_map leads here)");
+}
+
 TEST_F(SentinelsTest, BelievesNoAddressThatIsNone) {
   open(1);
   for (const std::string& host :
