@@ -24,7 +24,7 @@ constexpr Micros kRetryPause = 50 * kMillisecond;  // after an error that may pa
 
 Pending& Course::add_acquire(std::int64_t tag, const AcquireRequest& request, Micros wait) {
   Pending& pending = ledger_.add_pending(tag, PendingKind::kAcquire);
-  static_cast<AcquireTerms&>(pending) = request;
+  static_cast<AcquireTerms&>(pending) = static_cast<const AcquireTerms&>(request);
   if (request.want.generation != 0) {
     pending.name = request.name;
   } else {
@@ -195,6 +195,7 @@ AcquireArgs Course::begin_ask(Claim& claim) {
   args.queue = !head.is_try;
   args.first = !claim.asking.begun;
   args.local_waiters = claim.waiting.size() - 1;
+  claim.asking.before = static_cast<const Traces&>(claim.asking);
   claim.asking.begun = true;
   for (Leaving& leaving : claim.leaving) {
     leaving.overtaken = true;
@@ -240,6 +241,7 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
   Claim& claim = *asked.claim;
   node.saw_time(answer.server_time, sent, ledger_.now);
   ledger_.saw_fence(claim.resource.slot, std::max(answer.highest_fence, answer.last_fence));
+  ledger_.router.on_acceptance();
   const bool current = claim.epoch == asked.epoch && claim.state != ClaimState::kIdle;
   if (current) {
     claim.asking.expires_by = 0;
@@ -295,6 +297,13 @@ void Course::on_acquire_error(Claim& claim, std::string_view words) {
   const ServerError error = ledger_.router.judge(words);
   claim.refusal = {error.status, claim.node().display() + " refused to acquire '" +
                                      claim.resource.name + "': " + claim.node().explained(words)};
+  if (error.remedy != Remedy::kGiveUp) {
+    static_cast<Traces&>(claim.asking) = claim.asking.before;
+  }
+  if (error.remedy == Remedy::kWait && !error.moving) {
+    ledger_.router.on_refusal(claim.node().display() +
+                              " takes no locks for now: " + claim.node().explained(words));
+  }
   if (error.remedy == Remedy::kAskAgain) {
     ask(claim);
     return;
@@ -390,6 +399,7 @@ void Course::on_grant(Claim& claim, const Grant& grant) {
     claim.asking.may_be_queued = claim.asking.may_be_queued && claim.asking.out;
     claim.asking.expires_by = std::max(
         {ledger_.now + drifted(grant.lease), claim.asking.cut_until, claim.asking.expires_by});
+    claim.asking.before = {true, false, claim.asking.expires_by};
     ask(claim);
     return;
   }
@@ -578,7 +588,7 @@ void Course::end_downgrades(Claim& claim, const Status& status) {
 void Course::make_hold(Claim& claim, Pending& pending, std::int64_t fence, Micros fixed_end) {
   auto owned = std::make_unique<Hold>();
   Hold& hold = *owned;
-  static_cast<AcquireTerms&>(hold) = pending;
+  static_cast<AcquireTerms&>(hold) = static_cast<const AcquireTerms&>(pending);
   hold.id = ++ledger_.last_hold;
   hold.claim = &claim;
   hold.since = ledger_.now;

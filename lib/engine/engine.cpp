@@ -429,8 +429,10 @@ Status Engine::cancelled(const Pending& pending) const {
                                           : course_.doubt_of(pending);
   if (doubt) {
     const Node& node = ledger_.node_for(pending);
-    status.message =
-        node.trouble().ok() ? node.display() + ": no answer yet" : node.trouble().message;
+    status.message = !node.trouble().ok() ? node.trouble().message
+                     : pending.claim != nullptr && !pending.claim->refusal.ok()
+                         ? pending.claim->refusal.message
+                         : node.display() + ": no answer yet";
     status.in_doubt_until = *doubt;
   }
   return status;

@@ -16,9 +16,19 @@ namespace belay {
 // How long a queue stands without polls.
 inline constexpr Micros kQueueStands = contract::kQueueMs * kMillisecond;
 
-// What an epoch asks for, and what the server has said so far.
-struct Asking {
+// What the server may have by what was asked for.
+struct Traces {
   bool begun = false;
+  // An ask that waits was sent since the latest grant: it may have a place in the server's queue.
+  bool may_be_queued = false;
+  // When a grant by an ask that was never answered has lapsed.
+  Micros expires_by = 0;
+};
+
+// What an epoch asks for, and what the server has said so far.
+struct Asking : Traces {
+  // Before the ask that is out: so it is again if that does nothing.
+  Traces before;
   bool out = false;
   // When to ask again; whether nobody else may then; and when at the latest, whatever messages say.
   Micros again_at = kNever;
@@ -32,10 +42,6 @@ struct Asking {
   ServerTime doubted_at;
   // An ask was cut off, or its grant came too late: the server may hold it for us.
   bool maybe_on_server = false;
-  // An ask that waits was sent since the latest grant: it may have a place in the server's queue.
-  bool may_be_queued = false;
-  // When a grant by an ask that was never answered has lapsed.
-  Micros expires_by = 0;
   // When others have lost the name at the latest, by the latest answer; 0: not known.
   Micros free_by = 0;
   // Of asks whose reply was lost in a cut: the latest not-after, in server time, and expires_by.

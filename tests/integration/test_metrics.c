@@ -201,7 +201,7 @@ const Test metric_tests[] = {
     {"Metrics count acquires, releases and connections", test_counters},
     {"Metrics count handoffs and losses", test_handoffs_and_losses},
     {"Metrics count renewals, failures and releases without waiting", test_other_ends},
-    {"Metrics count messages that no script of Belay sent", test_foreign_messages},
+    {"Metrics count messages about nothing that was asked for", test_foreign_messages},
     {"Metrics have histograms", test_histograms},
     {"Metrics tell how many objects there are", test_live_objects},
     {NULL, NULL},

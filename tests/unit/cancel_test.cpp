@@ -140,6 +140,32 @@ TEST_F(ACancel, OfAnAcquireThatWaitsForAnotherHolderIsNot) {
   EXPECT_EQ(last().status.message, "");
 }
 
+TEST_F(ACancel, OfAnAcquireThatTheServerCannotTakeNowIsNot) {
+  for (const char* const words :
+       {"NOREPLICAS Not enough good replicas to write.",
+        "LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script."}) {
+    events_.events.clear();
+    acquire(1);
+    answer("-" + std::string(words) + "\r\n");
+    sent();
+    cancel(1);
+    expect_known(1);
+    EXPECT_NE(last().status.message.find(words), std::string::npos);
+    EXPECT_FALSE(sent());  // there is nothing to leave
+  }
+}
+
+TEST_F(ACancel, OfWhatTheServerCannotTakeNowIsInDoubtWhereAnEarlierAskWasCutOff) {
+  acquire(1);
+  cut();
+  reconnect();
+  answer("-NOREPLICAS Not enough good replicas to write.\r\n");
+  sent();
+  cancel(1);
+  expect_in_doubt(1);
+  EXPECT_TRUE(sent());
+}
+
 // Each request for permits is a claim of its own. The server tells it to look until it has left.
 TEST_F(ACancel, OfAWaitForAPermitLeavesOnceWhateverTheServerStillTellsIt) {
   acquire_a_permit(1);

@@ -1,5 +1,6 @@
-// Everything is asked of the library asynchronously and by fixed tags: the acquire, one ping that
-// tells whether the server can be reached at all, and on a terminal an inspect every few seconds.
+// Everything is asked of the library asynchronously and by fixed tags: the acquire; pings that tell
+// whether the server can be reached, at first and after a warning; and on a terminal an inspect
+// every few seconds.
 // Used by the main thread alone.
 #include "wait.h"
 
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "member.h"
 #include "poll.h"
@@ -85,8 +87,8 @@ Wait::Wait(belay_client* client, const Signals& signals, const RunOptions& optio
 
 Grant Wait::run() {
   done_ = !submit();
-  if (!done_ && options_.wait_ms < 0) {
-    [[maybe_unused]] const std::int32_t pinged = belay_submit_ping(client_, kPingTag);
+  if (!done_) {
+    ping();
   }
   while (!done_) {
     poll_for({static_cast<int>(belay_client_fd(client_)), signals_.fd()}, timeout_ms());
@@ -147,7 +149,7 @@ void Wait::on_event(const belay_event* event) {
       on_acquired(event);
       break;
     case kPingTag:
-      note_unreachable(event);
+      on_pinged(event);
       break;
     case kInspectTag:
       on_inspected(event);
@@ -157,11 +159,36 @@ void Wait::on_event(const belay_event* event) {
   }
 }
 
-// Of those that tell of outages, one is enough: see note_unreachable.
+// Any other may be of an outage. Whether it lasts, a ping tells.
 void Wait::on_warning(const std::string& message) {
-  constexpr std::string_view kOfSettings = "settings: ";  // as the library begins them
+  // As the library begins them.
+  constexpr std::string_view kOfSettings = "settings: ";
+  constexpr std::string_view kOfRefusal = "refused: ";
   if (message.starts_with(kOfSettings)) {
     tell("warning: " + message.substr(kOfSettings.size()));
+  } else if (!message.starts_with(kOfRefusal)) {
+    ping();
+  } else if (options_.wait_ms < 0) {
+    const std::string_view words(message);  // some servers end theirs with a full stop
+    tell(std::string(words.substr(0, words.find_last_not_of('.') + 1).substr(kOfRefusal.size())) +
+         "; waiting until it does");
+  }
+}
+
+void Wait::ping() {
+  if (options_.wait_ms < 0 && !pinging_) {
+    pinging_ = belay_submit_ping(client_, kPingTag) == BELAY_OK;
+  }
+}
+
+// Again and again while an outage lasts, so that the next one is told, too.
+void Wait::on_pinged(const belay_event* event) {
+  pinging_ = false;
+  note_unreachable(event);
+  if (belay_event_status(event) == BELAY_UNAVAILABLE) {
+    ping();
+  } else if (std::exchange(said_unreachable_, false)) {
+    tell_if_verbose("it can be reached again, waited ");
   }
 }
 

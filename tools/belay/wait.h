@@ -31,6 +31,8 @@ class Wait {
   void take_events();
   void on_event(const belay_event* event);
   void on_warning(const std::string& message);
+  void ping();
+  void on_pinged(const belay_event* event);
   void on_acquired(const belay_event* event);
   void on_inspected(const belay_event* event);
   void inspect_if_due();
@@ -49,6 +51,7 @@ class Wait {
   std::size_t inspected_ = 0;  // of several names, one after the other
   bool done_ = false;
   bool inspecting_ = false;
+  bool pinging_ = false;
   bool said_unreachable_ = false;
   int cancelled_by_ = 0;  // the signal; 0: not cancelled
 };
