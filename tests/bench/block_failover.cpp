@@ -73,7 +73,8 @@ void fail_over(const Peers& peers, const Cause& cause, Trio& trio, std::vector<M
 }
 
 std::string seconds(double us) {
-  return us > (kSliceS - kBeforeS) * 1e6 ? "for ever" : number(us / 1e6, 2);
+  const bool to_the_end = us > (kSliceS - kBeforeS - 1) * 1e6;
+  return to_the_end ? "for ever" : number(us / 1e6, 2);
 }
 
 void show_gaps(const Cause& cause, const std::vector<Measured>& gaps, Report* report) {

@@ -4,31 +4,15 @@
 #include <vector>
 
 #include "blocks.h"
-#include "crew.h"
 #include "floor.h"
 #include "handoff.h"
+#include "pairs.h"
 #include "target.h"
 #include "trio.h"
 
 namespace belay::bench {
 
 namespace {
-
-Side belay_pairs(const char* name, Target& target, std::int64_t& count) {
-  return {name, [&target, &count](double seconds) {
-            return run_alone(
-                seconds, [&] { target.release(target.lock(name_of("pair", ++count).c_str())); });
-          }};
-}
-
-Side plain_pairs(const char* name, Floor& floor, std::int64_t& count) {
-  return {name, [&floor, &count](double seconds) {
-            return run_alone(seconds, [&] {
-              const std::string key = name_of("pair", ++count);
-              floor.release(key, floor.acquire(key));
-            });
-          }};
-}
 
 void compare_pairs(const Plan& plan, const Trio& trio, Report& report) {
   Target single(plan.server.url());

@@ -6,18 +6,12 @@
 
 #include "blocks.h"
 #include "crew.h"
+#include "pairs.h"
 #include "target.h"
 
 namespace belay::bench {
 
 namespace {
-
-Side pairs(const char* name, Target& target, std::int64_t& count) {
-  return {name, [&target, &count](double seconds) {
-            return run_alone(seconds,
-                             [&] { target.release(target.lock(name_of("tls", ++count).c_str())); });
-          }};
-}
 
 // A client that is made, has an answer, and ends.
 Side first_answers(const char* name, const std::string& url) {
@@ -38,7 +32,7 @@ void run_tls(const Plan& plan, Report& report) {
   Target sealed(url);
   std::int64_t count = 0;
   const std::vector<Measured> measured = compare(
-      plan, {pairs("plain", plain, count), pairs("tls", sealed, count),
+      plan, {belay_pairs("plain", plain, count), belay_pairs("tls", sealed, count),
              first_answers("plain first", plan.server.url()), first_answers("tls first", url)});
   report.sides(measured, "call");
   report.line("p50 of a pair to plain: " + show(latency_ratio(measured, "tls", "plain")));

@@ -8,6 +8,7 @@
 #include "blocks.h"
 #include "crew.h"
 #include "floor.h"
+#include "pairs.h"
 #include "target.h"
 
 namespace belay::bench {
@@ -17,13 +18,6 @@ namespace {
 constexpr int kThreads = 64;
 constexpr int kInFlight = 64;
 constexpr int kNames = 16;
-
-Side belay_pair(Target& target, std::int64_t& count) {
-  return {"belay", [&target, &count](double seconds) {
-            return run_alone(
-                seconds, [&] { target.release(target.lock(name_of("pair", ++count).c_str())); });
-          }};
-}
 
 // The release is on its way when the next pair begins.
 Side nowait_pair(Target& target, std::int64_t& count) {
@@ -50,15 +44,6 @@ Side within_pair(Target& target, std::int64_t& count) {
                   taken(belay_acquire_within(target.get(), 1, request.get(), 0, -1, -1),
                         "belay_acquire_within");
               taken(belay_release_within(target.get(), 1, hold, -1), "belay_release_within");
-            });
-          }};
-}
-
-Side floor_pair(const char* name, Floor& floor, std::int64_t& count) {
-  return {name, [&floor, &count](double seconds) {
-            return run_alone(seconds, [&] {
-              const std::string key = name_of("pair", ++count);
-              floor.release(key, floor.acquire(key));
             });
           }};
 }
@@ -204,9 +189,10 @@ void run_pair(const Plan& plan, Report& report) {
   Floor bare(plan.server.port(), Recipe::kBare);
   Floor fenced(plan.server.port(), Recipe::kFenced);
   std::int64_t count = 0;
-  const std::vector<Measured> measured = compare(
-      plan, {belay_pair(target, count), nowait_pair(target, count), within_pair(target, count),
-             floor_pair("bare", bare, count), floor_pair("fenced", fenced, count)});
+  const std::vector<Measured> measured =
+      compare(plan, {belay_pairs("belay", target, count), nowait_pair(target, count),
+                     within_pair(target, count), plain_pairs("bare", bare, count),
+                     plain_pairs("fenced", fenced, count)});
   report.sides(measured, "pair");
   const Ratio to_fenced = latency_ratio(measured, "belay", "fenced");
   report.line("p50 to bare: " + show(latency_ratio(measured, "belay", "bare")));
