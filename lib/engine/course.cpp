@@ -241,7 +241,6 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
   Claim& claim = *asked.claim;
   node.saw_time(answer.server_time, sent, ledger_.now);
   ledger_.saw_fence(claim.resource.slot, std::max(answer.highest_fence, answer.last_fence));
-  ledger_.router.on_acceptance();
   const bool current = claim.epoch == asked.epoch && claim.state != ClaimState::kIdle;
   if (current) {
     claim.asking.expires_by = 0;
@@ -301,8 +300,9 @@ void Course::on_acquire_error(Claim& claim, std::string_view words) {
     static_cast<Traces&>(claim.asking) = claim.asking.before;
   }
   if (error.remedy == Remedy::kWait && !error.moving) {
-    ledger_.router.on_refusal(claim.node().display() +
-                              " takes no locks for now: " + claim.node().explained(words));
+    ledger_.router.on_refusal(
+        claim.node().display() + " takes no locks for now: " + claim.node().explained(words),
+        ledger_.now);
   }
   if (error.remedy == Remedy::kAskAgain) {
     ask(claim);

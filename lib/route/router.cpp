@@ -16,6 +16,7 @@ constexpr int kMostMoves = 4;
 constexpr Micros kMoveWindow = kSecond;
 // Far more than clusters have: servers may send us anywhere.
 constexpr std::size_t kMostServers = 2000;
+constexpr Micros kTellRefusal = 60 * kSecond;
 constexpr std::uint64_t kSeedStep = 0x9E3779B97F4A7C15;
 
 }  // namespace
@@ -289,11 +290,11 @@ void Router::end_reply() {
   }
 }
 
-void Router::on_refusal(const std::string& words) {
-  if (words != refused_ && log_.enabled(BELAY_LOG_WARNING)) {
+void Router::on_refusal(const std::string& words, Micros now) {
+  if (now >= tell_refusal_at_ && log_.enabled(BELAY_LOG_WARNING)) {
+    tell_refusal_at_ = now + kTellRefusal;
     log_.write(BELAY_LOG_WARNING, kOfRefusal + words);
   }
-  refused_ = words;
 }
 
 ServerError Router::judge(std::string_view error) const {

@@ -76,10 +76,9 @@ class Router {
 
   void end_reply();
 
-  // A server takes no locks for now, as these words say: told once, until one takes some again.
-  void on_refusal(const std::string& words);
-
-  void on_acceptance() { refused_.clear(); }
+  // A server takes no locks for now, as these words say: told once a minute at most, as others may
+  // be answered meanwhile, and the words may differ from script to script.
+  void on_refusal(const std::string& words, Micros now);
 
   // What an error means: what sends us elsewhere is followed, if that can be.
   [[nodiscard]] ServerError judge(std::string_view error) const;
@@ -129,7 +128,7 @@ class Router {
   std::optional<Sentinels> sentinels_;
   std::unordered_map<std::uint16_t, Moved> moved_;
   std::size_t dropped_ = 0;  // messages, by nodes that are gone
-  std::string refused_;      // what was told of that; "": nothing since the latest acceptance
+  Micros tell_refusal_at_ = 0;
   // While an error reply is dealt with.
   bool follows_ = false;
   std::optional<Redirect> detour_;

@@ -67,6 +67,22 @@ class RouterAlone : public testing::TestWithParam<bool> {
 
 INSTANTIATE_TEST_SUITE_P(, RouterAlone, testing::Bool());
 
+TEST_P(RouterAlone, TellsOnceAMinuteThatAServerTakesNoLocks) {
+  Words told;
+  Log log(
+      BELAY_LOG_NONE, [] {}, BELAY_LOG_WARNING,
+      [&told](std::int32_t, const std::string& words) { told.push_back(words); });
+  Router router(
+      config_, topology(), [this](const Endpoint& endpoint) { return dial(endpoint); }, "inbox", 1,
+      log);
+  router.on_refusal("NOREPLICAS at line 1", now_);
+  router.on_refusal("NOREPLICAS at line 2", now_ + 50 * kMillisecond);
+  router.on_refusal("NOREPLICAS at line 1", now_ + 59 * kSecond);
+  EXPECT_EQ(told, (Words{"refused: NOREPLICAS at line 1"}));
+  router.on_refusal("NOREPLICAS at line 2", now_ + 60 * kSecond);
+  EXPECT_EQ(told.size(), 2U);
+}
+
 TEST_P(RouterAlone, FindsTheServerAndTheGroupOfASlot) {
   EXPECT_EQ(port_of(6), 7000);
   EXPECT_EQ(port_of(7), 7001);

@@ -168,7 +168,7 @@ void Wait::on_warning(const std::string& message) {
     tell("warning: " + message.substr(kOfSettings.size()));
   } else if (!message.starts_with(kOfRefusal)) {
     ping();
-  } else if (options_.wait_ms < 0) {
+  } else if (options_.wait_ms < 0 && !std::exchange(said_refusal_, true)) {
     const std::string_view words(message);  // some servers end theirs with a full stop
     tell(std::string(words.substr(0, words.find_last_not_of('.') + 1).substr(kOfRefusal.size())) +
          "; waiting until it does");

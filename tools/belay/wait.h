@@ -53,6 +53,7 @@ class Wait {
   bool inspecting_ = false;
   bool pinging_ = false;
   bool said_unreachable_ = false;
+  bool said_refusal_ = false;
   int cancelled_by_ = 0;  // the signal; 0: not cancelled
 };
 
