@@ -29,7 +29,8 @@ type Client struct {
 // redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path, with options of the library as parameters:
 // redis://host/0?watchdog_lease_ms=10000. rediss:// is redis:// with TLS. Empty: the environment variable BELAY_URL, else
 // redis://localhost:6379. A master and its replicas are several hosts in any order: redis://a,b:6380,c. The master that
-// sentinels know as NAME is redis-sentinel://a,b,c/NAME. A client lives until Close, also if nobody refers to it any more; a nil Option is ignored.
+// sentinels know as NAME is redis-sentinel://a,b,c/NAME; a cluster is redis-cluster://a,b,c. A client lives until Close, also if nobody refers
+// to it any more; a nil Option is ignored.
 func Open(url string, options ...Option) (*Client, error) {
 	config := config{logger: slog.Default()}
 	With("log_events", "warning")(&config)
@@ -83,7 +84,7 @@ func Version() string { return native.BelayVersion() }
 // ID is the id of this client, which other clients' Inspect shows.
 func (c *Client) ID() string { return c.id }
 
-// Ping asks the server for a sign of life.
+// Ping asks the server, or each master of a cluster that this client uses, for a sign of life.
 func (c *Client) Ping(ctx context.Context) error {
 	_, err := c.ask(ctx, native.SubmitPing())
 	return err

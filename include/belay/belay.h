@@ -153,6 +153,9 @@ BELAY_API const char* belay_options_error(const belay_options* options);
  * is, and follows it when they make another host the master. User, password and database are the master's;
  * the options sentinel_user and sentinel_password are the sentinels'. rediss-sentinel:// is the same with TLS,
  * to the sentinels and to the master.
+ * redis-cluster://[[user]:password@]host1[:port],host2,... is the cluster to which these nodes belong: one of
+ * them that can be reached is enough. The client asks it where the slots are, and follows them when they
+ * move. User and password are those of all nodes. rediss-cluster:// is the same with TLS.
  * Parameters set options by their names (belay_option_name): redis://host/0?watchdog_lease_ms=10000&label=x.
  * The database of a unix socket and of sentinels is the parameter db. The options url, user, password,
  * password_file and sentinel_password cannot be parameters. A parameter that is given twice is an error. A
@@ -304,7 +307,8 @@ BELAY_API const char* belay_client_id(const belay_client* client);
  * events that the program has got and not yet freed.
  * Returns OK or FORKED. Later versions add names. */
 BELAY_API int32_t belay_client_metrics(belay_client* client, belay_event** event);
-/* Ask the server for a sign of life. Returns OK, UNAVAILABLE, CLOSED, or a status of class REFUSED. */
+/* Ask the server, or each master of a cluster that this client uses, for a sign of life. Returns OK,
+ * UNAVAILABLE, CLOSED, or a status of class REFUSED. */
 BELAY_API int32_t belay_client_ping(belay_client* client, belay_event** event);
 
 /* ---- Requests ------------------------------------------------------------------------------------------ */
@@ -440,9 +444,9 @@ BELAY_API int32_t belay_inspect(belay_client* client, const char* name, int64_t 
 BELAY_API int32_t belay_break(belay_client* client, const char* name, int64_t name_size, int64_t fence,
                               belay_event** event);
 /* Find names in use that match a glob pattern (*, ?, [a-z], \ escapes) of 1..65536 bytes: at most `limit`,
- * 1..1000000, as the event's members. It asks the server in small steps (SCAN). BELAY_FIELD_TOTAL above the
- * number of members means that there are more. Returns OK, or UNAVAILABLE if the request timeout was too
- * short for all. */
+ * 1..1000000, as the event's members. It asks the server in small steps (SCAN), and the masters of a cluster
+ * one after the other. BELAY_FIELD_TOTAL above the number of members means that there are more. Returns OK,
+ * or UNAVAILABLE if the request timeout was too short for all. */
 BELAY_API int32_t belay_list(belay_client* client, const char* pattern, int64_t pattern_size, int64_t limit,
                              belay_event** event);
 

@@ -21,10 +21,11 @@
 struct belay_options {
   belay::Config defaults;                     // with the environment's, but for the URL
   belay::Config config;                       // what has become of them
-  std::vector<belay::Endpoint> endpoints{1};  // of a server or a master with replicas, or sentinels
-  std::string master;                         // as these sentinels call it; "": they are none
-  std::set<const belay::Option*> chosen;      // that were set: no URL changes them
-  std::optional<std::string> user;            // overrides the URL's
+  std::vector<belay::Endpoint> endpoints{1};  // as ServerUrl has them
+  std::string master;
+  bool of_cluster = false;
+  std::set<const belay::Option*> chosen;  // that were set: no URL changes them
+  std::optional<std::string> user;        // overrides the URL's
   std::optional<belay::Secret> password;
   belay::PasswordOrigin password_origin;
   belay::Status error;         // the first
@@ -68,9 +69,6 @@ struct belay_client {
 };
 
 namespace belay {
-
-// What belay_client_new does, wherever the servers are: the options' URL says how to greet them.
-belay_client* client_on(Topology topology, belay_options* options);
 
 // Of a semaphore.
 inline constexpr std::int64_t kMostPermits = 0x7FFFFFFF;

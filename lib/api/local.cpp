@@ -53,31 +53,31 @@ std::int64_t minus(const Status& status) {
   return -std::int64_t{status.code};
 }
 
+belay::Topology topology_of(const belay_options& options) {
+  return options.of_cluster       ? belay::on_a_cluster(options.endpoints)
+         : options.master.empty() ? belay::on_one_server(options.endpoints)
+                                  : belay::on_sentinels(options.endpoints, options.master);
+}
+
 }  // namespace
 
-belay_client* belay::client_on(Topology topology, belay_options* options) {
+belay_client* belay_client_new(belay_options* options) {
+  if (options == nullptr || !options->trouble().ok()) {
+    return nullptr;
+  }
   belay::Config config = options->config;
   config.credentials.user = options->user.value_or(config.credentials.user);
   if (options->password) {
     config.credentials.password = *options->password;
   }
   belay::Result<std::unique_ptr<Client>> client =
-      Client::create(std::move(config), std::move(topology), options->password_origin);
+      Client::create(std::move(config), topology_of(*options), options->password_origin);
   options->used = true;
   if (!client.ok()) {
     options->error = std::move(client.status);
     return nullptr;
   }
   return new belay_client{std::move(client.value)};
-}
-
-belay_client* belay_client_new(belay_options* options) {
-  return options == nullptr || !options->trouble().ok()
-             ? nullptr
-             : belay::client_on(options->master.empty()
-                                    ? belay::on_one_server(options->endpoints)
-                                    : belay::on_sentinels(options->endpoints, options->master),
-                                options);
 }
 
 void belay_client_free(belay_client* client) {

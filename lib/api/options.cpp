@@ -122,6 +122,7 @@ Status take_url(belay_options* options, std::string_view url) {
   options->config = std::move(config);
   options->endpoints = std::move(server.value.endpoints);
   options->master = std::move(server.value.master);
+  options->of_cluster = server.value.of_cluster;
   options->url_variable = Status();
   return {};
 }

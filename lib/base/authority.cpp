@@ -74,7 +74,7 @@ std::string host_flaw(std::string_view host) {
 bool is_host(std::string_view text) {
   const bool is_ascii =
       std::all_of(text.begin(), text.end(), [](char byte) { return byte > ' ' && byte < 0x7F; });
-  return !text.empty() && is_ascii && host_flaw(text).empty();
+  return !text.empty() && text != "?" && is_ascii && host_flaw(text).empty();
 }
 
 std::string in_lower_case(std::string text) {

@@ -27,7 +27,7 @@ Flaw split_authority(std::string_view text, Authority* authority);
 // Why it is no host; "": it is one, or empty.
 std::string host_flaw(std::string_view host);
 
-// What a server may announce as one: in ASCII.
+// What a server may announce as one: in ASCII. Nodes of a cluster write "?" where they know none.
 bool is_host(std::string_view text);
 
 // As names of hosts are compared.

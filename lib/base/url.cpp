@@ -20,6 +20,9 @@ constexpr std::int32_t kMaxDatabase = 1'000'000;  // a sanity bound: servers hav
 constexpr std::size_t kMaxHosts = 32;             // likewise: a master has a few replicas
 constexpr std::size_t kLongestMaster = 255;       // a sanity bound
 constexpr std::uint16_t kSentinelPort = 26379;
+constexpr const char* kKnownSchemes =
+    "redis://, redis-sentinel://, redis-cluster:// and unix:// are known, and with TLS rediss://, "
+    "rediss-sentinel:// and rediss-cluster://";
 
 std::optional<std::int32_t> parse_number(std::string_view digits, std::int32_t low,
                                          std::int32_t high) {
@@ -57,9 +60,10 @@ std::optional<std::string> percent_decoded(std::string_view text) {
 
 // "redis://***", or "" for a scheme that nobody knows: it may be anything.
 std::string shown_scheme(std::string_view url) {
-  static constexpr std::array<std::string_view, 13> kSchemes{
-      "redis", "unix", "rediss",   "valkey",         "valkeys",         "http", "https",
-      "tcp",   "tls",  "sentinel", "redis-sentinel", "rediss-sentinel", "file"};
+  static constexpr std::array<std::string_view, 16> kSchemes{
+      "redis",         "unix",    "rediss", "valkey",        "valkeys",        "http",
+      "https",         "tcp",     "tls",    "sentinel",      "redis-sentinel", "rediss-sentinel",
+      "redis-cluster", "cluster", "file",   "rediss-cluster"};
   const std::string_view scheme = url.substr(0, url.find("://"));
   const bool known = scheme.size() < url.size() &&
                      std::find(kSchemes.begin(), kSchemes.end(), scheme) != kSchemes.end();
@@ -201,9 +205,13 @@ Status read_query(std::string_view url, std::string_view query, bool takes_db,
 Status read_path(std::string_view url, std::string_view path, bool of_sentinels,
                  ServerUrl* server) {
   if (!of_sentinels) {
-    return path.empty()
-               ? Status()
-               : read_database(url, path, "; a master's name needs redis-sentinel://", server);
+    Status status =
+        path.empty()
+            ? Status()
+            : read_database(url, path, "; a master's name needs redis-sentinel://", server);
+    return status.ok() && server->of_cluster && server->database != 0
+               ? malformed(url, path, "a cluster has one database, 0")
+               : status;
   }
   const auto name = percent_decoded(path);
   if (!name) {
@@ -243,10 +251,20 @@ Status parse_hosts(std::string_view url, std::string_view rest, bool of_sentinel
              : status;
 }
 
+bool is_of_redis(std::string_view scheme) {
+  for (const std::string_view kind : {"", "-sentinel", "-cluster"}) {
+    if (scheme == "redis" + std::string(kind) || scheme == "rediss" + std::string(kind)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // redis://, or a scheme like it: `s` behind redis asks for TLS.
 Status parse_redis(std::string_view url, std::string_view scheme, std::string_view rest,
                    const UrlParameter& take, ServerUrl* server) {
   server->endpoints.front().tls = scheme.starts_with("rediss");
+  server->of_cluster = scheme.ends_with("-cluster");
   return server->endpoints.front().tls && !kHasTls
              ? unsupported(url, url, "this library was built without TLS")
              : parse_hosts(url, rest, scheme.ends_with("-sentinel"), take, server);
@@ -288,9 +306,7 @@ bool names_user_twice(std::string_view userinfo) {
 Result<ServerUrl> parse_url(std::string_view url, const UrlParameter& take) {
   const std::size_t colon = url.find("://");
   if (colon == std::string_view::npos) {
-    return malformed(url, url,
-                     "there is no scheme; redis://, redis-sentinel:// and unix:// are known, and "
-                     "with TLS rediss:// and rediss-sentinel://");
+    return malformed(url, url, std::string("there is no scheme; ") + kKnownSchemes);
   }
   const std::string_view scheme = url.substr(0, colon);
   std::string_view rest = url.substr(colon + 3);
@@ -312,13 +328,10 @@ Result<ServerUrl> parse_url(std::string_view url, const UrlParameter& take) {
   Status status;
   if (scheme == "unix") {
     status = parse_unix(url, rest, take, &server);
-  } else if (scheme == "redis" || scheme == "rediss" || scheme == "redis-sentinel" ||
-             scheme == "rediss-sentinel") {
+  } else if (is_of_redis(scheme)) {
     status = parse_redis(url, scheme, rest, take, &server);
   } else {
-    status = unsupported(url, url,
-                         "the scheme is not supported; redis://, redis-sentinel:// and unix:// "
-                         "are, and with TLS rediss:// and rediss-sentinel://");
+    status = unsupported(url, url, std::string("the scheme is not supported; ") + kKnownSchemes);
   }
   if (!status.ok()) {
     return status;

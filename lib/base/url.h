@@ -15,6 +15,7 @@ namespace belay {
 struct ServerUrl {
   std::vector<Endpoint> endpoints{1};  // never none: of the server, or of sentinels
   std::string master;                  // as these sentinels call it; "": they are none
+  bool of_cluster = false;             // they are nodes of one
   Credentials credentials;
   std::int32_t database = 0;
 };
@@ -23,8 +24,9 @@ struct ServerUrl {
 using UrlParameter = std::function<std::string(std::string_view name, const std::string& value)>;
 
 // Reads redis://[[user]:password@]host[:port][,host[:port]...][/db],
-// redis-sentinel://[[user]:password@]host[:port][,host[:port]...]/master, rediss:// and
-// rediss-sentinel:// likewise, or unix://[[user]:password@]/path, all with ?name=value&name=value;
+// redis-sentinel://[[user]:password@]host[:port][,host[:port]...]/master,
+// redis-cluster://[[user]:password@]host[:port][,host[:port]...], rediss://, rediss-sentinel:// and
+// rediss-cluster:// likewise, or unix://[[user]:password@]/path, all with ?name=value&name=value;
 // of sentinels and of a unix socket, db=n is one of them. Any other scheme: UNSUPPORTED_URL;
 // anything malformed: INVALID_ARGUMENT.
 // A message quotes the scheme and names a position, never the text: a password may stand in any

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/config.h"
 #include "base/contract.h"
@@ -92,10 +93,37 @@ class BreakQuery final : public Query {
   std::int64_t fence_;
 };
 
-class ListQuery final : public Query {
+class EverywhereQuery : public Query {
+ public:
+  explicit EverywhereQuery(Reach reach) : reach_(reach) {}
+
+  [[nodiscard]] Reach reach() const final { return reach_; }
+
+  [[nodiscard]] std::uint16_t slot() const final { return slots_[at_]; }
+
+  void on_servers(const std::vector<std::uint16_t>& slots) final { slots_ = slots; }
+
+ protected:
+  // To the next one; false: there is none.
+  bool go_on() {
+    const bool any = at_ + 1 < slots_.size();
+    at_ += any ? 1 : 0;
+    return any;
+  }
+
+ private:
+  const Reach reach_;
+  std::vector<std::uint16_t> slots_{0};
+  std::size_t at_ = 0;
+};
+
+class ListQuery final : public EverywhereQuery {
  public:
   ListQuery(const Dialect& dialect, std::string_view pattern, std::int64_t limit)
-      : dialect_(dialect), pattern_(pattern), limit_(static_cast<std::size_t>(limit)) {}
+      : EverywhereQuery(Reach::kAll),
+        dialect_(dialect),
+        pattern_(pattern),
+        limit_(static_cast<std::size_t>(limit)) {}
 
   [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_LISTED; }
 
@@ -113,11 +141,11 @@ class ListQuery final : public Query {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const std::optional<std::string> name = dialect_.name_of_key(keys.at(i).text());
       if (name && glob_match(pattern_, *name)) {
-        dialect_found_.insert(*name);
+        found_.insert(*name);
       }
     }
     cursor_ = reply.at(0).text();
-    if (cursor_ != "0" && dialect_found_.size() <= limit_) {
+    if (found_.size() <= limit_ && (cursor_ != "0" || go_on())) {
       return Progress::kNext;
     }
     finish(event);
@@ -126,8 +154,8 @@ class ListQuery final : public Query {
 
  private:
   void finish(Event* event) const {
-    event->member_total = static_cast<std::int64_t>(dialect_found_.size());
-    for (const std::string& name : dialect_found_) {
+    event->member_total = static_cast<std::int64_t>(found_.size());
+    for (const std::string& name : found_) {
       if (event->members.size() == limit_) {
         return;
       }
@@ -142,11 +170,13 @@ class ListQuery final : public Query {
   const std::string pattern_;
   const std::size_t limit_;
   std::string cursor_ = "0";
-  std::set<std::string> dialect_found_;  // SCAN may name a key twice
+  std::set<std::string> found_;  // SCAN may name a key twice
 };
 
-class PingQuery final : public Query {
+class PingQuery final : public EverywhereQuery {
  public:
+  PingQuery() : EverywhereQuery(Reach::kThoseInUse) {}
+
   [[nodiscard]] std::int32_t event_kind() const override { return BELAY_EVENT_PINGED; }
 
   [[nodiscard]] Command command(std::int64_t /*highest_fence*/, ServerTime /*not_after*/) override {
@@ -155,7 +185,9 @@ class PingQuery final : public Query {
     return command;
   }
 
-  Progress read(Reply /*reply*/, Event* /*event*/) override { return Progress::kDone; }
+  Progress read(Reply /*reply*/, Event* /*event*/) override {
+    return go_on() ? Progress::kNext : Progress::kDone;
+  }
 };
 
 }  // namespace

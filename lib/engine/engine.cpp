@@ -450,7 +450,7 @@ void Engine::on_node_reply(Node& node, std::uint64_t id, Reply reply, Micros sen
   Router& router = ledger_.router;
   if (reply.is_error()) {
     if (const auto moved = router.begin_reply(reply.text(), node, flight->detour, now)) {
-      on_moved(*moved);
+      on_moved(SlotSet().set(*moved));
     }
   } else if (flight->is_outdated()) {
     router.begin_outdated_reply();
@@ -546,8 +546,8 @@ void Engine::on_node_up(Node& node, Micros now) {
 
 // Whatever we have there is asked about anew, where it is now. What may still arrive at the other
 // is feared as before: the slot may come back.
-void Engine::on_moved(std::uint16_t slot) {
-  const auto is_there = [slot](const Claim& claim) { return claim.resource.slot == slot; };
+void Engine::on_moved(const SlotSet& slots) {
+  const auto is_there = [&slots](const Claim& claim) { return slots[claim.resource.slot]; };
   std::erase_if(ledger_.held_back, [&is_there](Claim* claim) {  // for the clock of the other
     claim->check_due = claim->check_due && !is_there(*claim);
     return is_there(*claim);
@@ -555,10 +555,19 @@ void Engine::on_moved(std::uint16_t slot) {
   for (const auto& [name, claim] : ledger_.claims) {
     if (is_there(*claim)) {
       claim->asking.answered_at = {kNever};
+      static_cast<void>(claim->node());  // in use from now on
     }
   }
   want_checks(is_there);
-  operations_.send_all(ledger_.router.node_of(slot));
+  operations_.send_all(slots);
+}
+
+void Engine::on_node_slots(Node& node, const std::vector<SlotRange>& map, Micros now) {
+  const Entry entry(*this, now);
+  const SlotSet moved = ledger_.router.on_slots(map, node, now);
+  if (moved.any()) {
+    on_moved(moved);
+  }
 }
 
 // The server is to be asked about these claims anew, of a bounded number in each entry: in the

@@ -107,6 +107,7 @@ class Engine final : public NodeEvents {
   void on_node_message(Node& node, std::string_view payload, Micros now) override;
   void on_node_flushed(Node& node, Micros now) override;
   void on_node_changed(Node& node, std::string_view key, Micros now) override;
+  void on_node_slots(Node& node, const std::vector<SlotRange>& map, Micros now) override;
   void on_node_clock(Node& node, Micros now) override;
 
  private:
@@ -127,7 +128,7 @@ class Engine final : public NodeEvents {
   [[nodiscard]] Status cancelled(const Pending& pending) const;
   void end(Pending& pending, Status status);
   void dispatch(const Flight& flight, std::uint64_t id, Reply reply, Micros sent);
-  void on_moved(std::uint16_t slot);
+  void on_moved(const SlotSet& slots);
   void want_checks(const std::function<bool(const Claim&)>& concerns);
   void want_checks_of(const Node& node);
   void on_clock(const Node& node);

@@ -89,15 +89,15 @@ Pending& Ledger::add_pending(std::int64_t tag, PendingKind kind) {
   return pending;
 }
 
-Node& Ledger::node_for(const Pending& pending) const {
+std::uint16_t Ledger::slot_of(const Pending& pending) const {
   if (pending.claim != nullptr) {
-    return pending.claim->node();
+    return pending.claim->resource.slot;
   }
   const Hold* const about = hold(pending.hold);
   if (about != nullptr && about->claim != nullptr) {
-    return about->claim->node();
+    return about->claim->resource.slot;
   }
-  return router.node_of(pending.query == nullptr ? 0 : pending.query->slot());
+  return pending.query == nullptr ? 0 : pending.query->slot();
 }
 
 Pending* Ledger::pending(std::int64_t tag) const {

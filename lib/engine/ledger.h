@@ -56,7 +56,11 @@ struct Ledger {
   // None if that one has ended, also where its tag is in use again.
   [[nodiscard]] Pending* pending(const PendingRef& ref) const;
   // The server that it asks.
-  [[nodiscard]] Node& node_for(const Pending& pending) const;
+  [[nodiscard]] std::uint16_t slot_of(const Pending& pending) const;
+
+  [[nodiscard]] Node& node_for(const Pending& pending) const {
+    return router.node_of(slot_of(pending));
+  }
 
   [[nodiscard]] Hold* hold(std::int64_t id) const;
   // The hold that a caller means by `id`: a part of a bundle is none.

@@ -69,6 +69,7 @@ void Operations::query(std::int64_t tag, std::unique_ptr<Query> query) {
   Pending& pending = ledger_.add_pending(tag, PendingKind::kQuery);
   pending.query = std::move(query);
   pending.event = outcomes_.outcome(pending, Status());
+  tell_servers(pending);
   const Node& node = ledger_.node_for(pending);
   if (node.refused()) {
     outcomes_.complete(pending, node.trouble());
@@ -86,7 +87,17 @@ Command Operations::command_of(const Pending& pending, ServerTime not_after) con
                             ledger_.highest_fence_of(claim.resource.slot), not_after);
 }
 
+void Operations::tell_servers(Pending& pending) {
+  const bool concerns_it = pending.query != nullptr && pending.query->reach() != Query::Reach::kOne;
+  if (concerns_it && !pending.knows_servers && ledger_.router.knows_slots()) {
+    pending.knows_servers = true;
+    pending.query->on_servers(
+        ledger_.router.slots_of_servers(pending.query->reach() == Query::Reach::kThoseInUse));
+  }
+}
+
 void Operations::send(Pending& pending) {
+  tell_servers(pending);
   Node& node = ledger_.node_for(pending);
   if (!node.up() || pending.command != 0) {
     return;
@@ -126,10 +137,18 @@ bool Operations::may_come_late(const Pending& pending) const {
   return pending.unanswered > 0 && ledger_.router.has_ghosts();
 }
 
-void Operations::send_all(Node& node) {
+void Operations::send_all(const Node& node) {
+  send_those([this, &node](const Pending& pending) { return &ledger_.node_for(pending) == &node; });
+}
+
+void Operations::send_all(const SlotSet& slots) {
+  send_those([this, &slots](const Pending& pending) { return slots[ledger_.slot_of(pending)]; });
+}
+
+void Operations::send_those(const std::function<bool(const Pending&)>& concern) {
   std::vector<Pending*> queries;
   for (const auto& [tag, pending] : ledger_.pendings) {
-    if (pending->is_operation() && &ledger_.node_for(*pending) == &node) {
+    if (pending->is_operation() && concern(*pending)) {
       queries.push_back(pending.get());
     }
   }

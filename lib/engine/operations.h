@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,13 +48,16 @@ class Operations {
   void send(Pending& pending);
   void on_reply(Pending& pending, Node& node, Reply reply, Micros sent);
 
-  // On a new connection.
-  void send_all(Node& node);
+  // On a new connection, or where those slots are by now.
+  void send_all(const Node& node);
+  void send_all(const SlotSet& slots);
   // A sample of the node's clock has come, or none will.
   void on_clock(const Node& node);
 
  private:
   [[nodiscard]] Command command_of(const Pending& pending, ServerTime not_after) const;
+  void tell_servers(Pending& pending);
+  void send_those(const std::function<bool(const Pending&)>& concern);
   void send_in_order(std::vector<Pending*> queries);
   [[nodiscard]] bool may_come_late(const Pending& pending) const;
   void on_error(Pending& pending, const Node& node, std::string_view words);

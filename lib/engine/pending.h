@@ -88,6 +88,7 @@ struct Pending : AcquireTerms {
   // Extensions, verifications, downgrades and queries.
   int unanswered = 0;  // how often it was sent without a reply: it may have taken place
   bool answered_in_part = false;
+  bool knows_servers = false;   // the query has been told of them
   bool begins_sharing = false;  // its hold was exclusive until then
   bool shares = false;          // `command` names the group to share the claim with
   std::uint64_t command = 0;    // that is to answer it; 0: none is out

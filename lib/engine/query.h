@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/clock.h"
 #include "engine/event.h"
@@ -41,8 +42,16 @@ class Query {
 
   [[nodiscard]] virtual Effect effect() const { return Effect::kNone; }
 
-  // Whose server is asked.
+  // Whose server is asked next.
   [[nodiscard]] virtual std::uint16_t slot() const { return 0; }
+
+  // Which servers are asked, one after the other.
+  enum class Reach : std::uint8_t { kOne, kThoseInUse, kAll };
+
+  [[nodiscard]] virtual Reach reach() const { return Reach::kOne; }
+
+  // Before its first command, as soon as they are known: a slot of each.
+  virtual void on_servers(const std::vector<std::uint16_t>& /*slots*/) {}
 
   // Beyond `not_after` it is to change nothing.
   [[nodiscard]] virtual Command command(std::int64_t highest_fence, ServerTime not_after) = 0;

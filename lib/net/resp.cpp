@@ -14,7 +14,6 @@ namespace {
 // The largest reply that we ask for lists some thousand names of 1 KB. A server that sends more is
 // not ours: hiredis would reserve whatever an array's header asks for, free by recursion what is
 // nested without end, and look through a line without end again with each part of it.
-constexpr long long kMaxElements = 20'000;  // of a reply, all its arrays together
 constexpr int kMaxDepth = 8;
 constexpr std::size_t kMaxReplySize = 8U << 20U;
 constexpr std::size_t kIdleBuffer = 64U << 10U;
@@ -45,15 +44,15 @@ char* put_header(char kind, std::size_t number, char* at) {
 using CreateArray = void* (*)(const redisReadTask*, std::size_t);
 CreateArray create_any_array = nullptr;  // hiredis's own
 
-// An array within the limits; none ends the reading. The count of elements so far is the reader's.
+// An array within the limits; none ends the reading. The budget is the reader's.
 void* create_array(const redisReadTask* task, std::size_t elements) {
-  std::size_t& total = *static_cast<std::size_t*>(task->privdata);
-  total += elements;
+  ElementBudget& budget = *static_cast<ElementBudget*>(task->privdata);
+  budget.used += elements;
   int depth = 0;
   for (const redisReadTask* above = task->parent; above != nullptr; above = above->parent) {
     ++depth;
   }
-  const bool within = depth < kMaxDepth && total <= kMaxElements;
+  const bool within = depth < kMaxDepth && budget.used <= budget.most;
   return within ? create_any_array(task, elements) : nullptr;
 }
 
@@ -67,15 +66,15 @@ redisReplyObjectFunctions* functions_of(const redisReader& reader) {
   return &functions;
 }
 
-redisReader* new_reader(std::size_t* elements) {
+redisReader* new_reader(ElementBudget* budget) {
   redisReader* reader = redisReaderCreate();
   if (reader == nullptr) {
     std::abort();  // out of memory terminates
   }
-  *elements = 0;
-  reader->privdata = elements;
+  budget->used = 0;
+  reader->privdata = budget;
   reader->fn = functions_of(*reader);
-  reader->maxelements = kMaxElements;
+  reader->maxelements = static_cast<long long>(budget->most);
   reader->maxbuf = kIdleBuffer;
   return reader;
 }
@@ -233,7 +232,8 @@ void append_command(const std::vector<std::string_view>& argv, std::string* out)
   out->resize(static_cast<std::size_t>(at - out->data()));
 }
 
-ReplyReader::ReplyReader() : reader_(new_reader(&elements_)) {}
+ReplyReader::ReplyReader(std::size_t most_elements)
+    : budget_{most_elements}, reader_(new_reader(&budget_)) {}
 
 ReplyReader::~ReplyReader() {
   redisReaderFree(reader_);
@@ -241,7 +241,7 @@ ReplyReader::~ReplyReader() {
 
 void ReplyReader::reset() {
   redisReaderFree(reader_);
-  reader_ = new_reader(&elements_);
+  reader_ = new_reader(&budget_);
   unread_ = 0;
   to_pass_over_ = 0;
 }
@@ -288,7 +288,7 @@ std::string ReplyReader::feed(std::string_view bytes, const std::function<bool(R
       return unread_ > kMaxReplySize ? "a reply is larger than 8 MiB" : "";
     }
     unread_ = 0;
-    elements_ = 0;
+    budget_.used = 0;
     const bool more = on_reply(Reply(static_cast<redisReply*>(reply)));
     freeReplyObject(reply);
     if (!more) {

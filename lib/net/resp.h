@@ -51,10 +51,19 @@ Reply moved_reply();
 // Appends the command to `out`.
 void append_command(const std::vector<std::string_view>& argv, std::string* out);
 
+// How many elements a reply may have, those of all its arrays together.
+struct ElementBudget {
+  std::size_t most;
+  std::size_t used = 0;
+};
+
 // Cuts a stream of bytes into replies.
 class ReplyReader {
  public:
-  ReplyReader();
+  // The default is more than the largest reply of ours has, but for the map of a cluster.
+  static constexpr std::size_t kMostElements = 20'000;
+
+  explicit ReplyReader(std::size_t most_elements = kMostElements);
   ~ReplyReader();
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
@@ -70,7 +79,7 @@ class ReplyReader {
   void reset();
 
  private:
-  std::size_t elements_ = 0;  // of the reply that is being read
+  ElementBudget budget_;
   redisReader* reader_;
   bool pass_over_large_messages();
 

@@ -21,9 +21,9 @@ namespace belay {
 
 // What is said of a port that is of the other kind, behind its name.
 inline constexpr const char* kSpeaksNoTls =
-    " speaks no TLS: its URL begins with redis:// or redis-sentinel://";
+    " speaks no TLS: its URL begins with redis://, redis-sentinel:// or redis-cluster://";
 inline constexpr const char* kSpeaksTls =
-    " speaks TLS: its URL begins with rediss:// or rediss-sentinel://";
+    " speaks TLS: its URL begins with rediss://, rediss-sentinel:// or rediss-cluster://";
 
 class Tls {
  public:

@@ -9,12 +9,15 @@
 #include "base/packing.h"
 #include "route/info.h"
 #include "route/server_error.h"
+#include "route/slot.h"
 
 namespace belay {
 
 namespace {
 
 constexpr const char* kOldestServer = "6.2";
+// Of a map: each slot a range of its own, with a few replicas.
+constexpr std::size_t kMostOfMap = std::size_t{kSlots} * 40;
 
 // Major and minor of "7.0.15", to compare; a part that is no number is 0.
 std::pair<long, long> version_number(const std::string& text) {
@@ -48,6 +51,7 @@ Connection::Connection(const Config& config, Deployment deployment, const std::s
       inbox_(inbox),
       link_(link),
       log_(log),
+      reader_(deployment == Deployment::kCluster ? kMostOfMap : ReplyReader::kMostElements),
       calls_(calls) {}
 
 void Connection::end() {
@@ -56,11 +60,13 @@ void Connection::end() {
 }
 
 Micros Connection::deadline() const {
-  if (in_flight_.empty()) {
-    return kNever;
-  }
-  // A server that answers one thing after the other is slow, and no worse for a new connection.
-  return std::max(in_flight_.front().at, answered_at_) + config_.request_timeout;
+  const Micros since = waits_since();
+  return since == kNever ? kNever : since + config_.request_timeout;
+}
+
+// A server that answers one thing after the other is slow, and no worse for a new connection.
+Micros Connection::waits_since() const {
+  return in_flight_.empty() ? kNever : std::max(in_flight_.front().at, answered_at_);
 }
 
 std::string Connection::read(std::string_view bytes, const std::function<bool(Reply)>& on_reply) {
@@ -86,6 +92,9 @@ void Connection::greet(Micros now) {
   write(Step::kTracking, {"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"}, now);
   write(Step::kInfo, {"INFO", "server"}, now);
   write(Step::kMemory, {"INFO", "memory"}, now);
+  if (deployment_ == Deployment::kCluster) {
+    write(Step::kMap, {"CLUSTER", "SLOTS"}, now);
+  }
   write(Step::kTime, {"TIME"}, now);
 }
 
@@ -140,6 +149,12 @@ void Connection::ask_time(Micros now) {
   }
 }
 
+void Connection::ask_slots(Micros now) {
+  if (!std::exchange(slots_asked_, true)) {
+    write(Step::kNewMap, {"CLUSTER", "SLOTS"}, now);
+  }
+}
+
 void Connection::ask_replication(Micros now) {
   write(Step::kReplication, {"INFO", "replication"}, now);
 }
@@ -155,6 +170,8 @@ void Connection::kill(std::int64_t connection, Micros now) {
 bool Connection::can_answer(Step step, Reply reply) {
   switch (step) {
     case Step::kHello:
+    case Step::kMap:
+    case Step::kNewMap:
       return reply.is_array();
     case Step::kId:
     case Step::kKill:
@@ -236,6 +253,10 @@ Heard Connection::on_command_reply(const Sent& sent, Reply reply) {
     time_asked_ = false;
     return on_time(Heard::What::kTime, reply);
   }
+  if (sent.step == Step::kNewMap) {
+    slots_asked_ = false;
+    return reply.is_error() ? Heard() : on_slots(reply);
+  }
   if (sent.step == Step::kReplication) {
     return {.what = Heard::What::kReplication, .reply = reply};
   }
@@ -283,9 +304,17 @@ Status Connection::check_kind(Reply hello) {
                                           link_.endpoint().scheme() + "-sentinel://" + where +
                                           "/mymaster"};
   }
-  if (mode == "cluster" && deployment_ != Deployment::kCluster) {
-    return {BELAY_UNSUPPORTED_SERVER,
-            where + " is a node of a cluster, and no URL names clusters yet"};
+  const bool of_cluster = deployment_ == Deployment::kCluster;
+  if (mode == "cluster" && !of_cluster) {
+    return {BELAY_UNSUPPORTED_SERVER, where + " is a node of a cluster: its URL is " +
+                                          link_.endpoint().scheme() + "-cluster://" + where};
+  }
+  if (of_cluster && !mode.empty() && mode != "cluster") {
+    return {BELAY_UNSUPPORTED_SERVER, where + " is no node of a cluster: its URL is " +
+                                          link_.endpoint().scheme() + "://" + where};
+  }
+  if (of_cluster) {  // a replica sends us to its master
+    return {};
   }
   if (const std::string_view role = hello.text_of("role"); role == "replica" || role == "slave") {
     met_replica_ = true;
@@ -322,6 +351,8 @@ Heard Connection::on_greeting(Step step, Reply reply) {
     case Step::kMemory:
       warn_of_eviction(reply.text());
       break;
+    case Step::kMap:
+      return reply.is_error() ? fail(refusal("CLUSTER SLOTS", reply.text())) : on_slots(reply);
     case Step::kTime:
       return on_time(Heard::What::kGreeted, reply);
     case Step::kKill:
@@ -340,6 +371,15 @@ Heard Connection::on_time(Heard::What what, Reply reply) {
     return fail(refusal("TIME", reply.is_error() ? reply.text() : "ERR no time in the reply"));
   }
   return {.what = what, .server_time = time};
+}
+
+Heard Connection::on_slots(Reply reply) {
+  std::optional<std::vector<SlotRange>> map = read_slot_map(reply, link_.endpoint());
+  if (!map) {
+    return refuse();
+  }
+  slots_ = std::move(*map);
+  return {.what = Heard::What::kMap};
 }
 
 // All records carry an expiry: any eviction policy may take them.

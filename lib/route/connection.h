@@ -16,6 +16,7 @@
 #include "net/resp.h"
 #include "route/command.h"
 #include "route/heard.h"
+#include "route/slot_map.h"
 #include "route/topology.h"
 
 namespace belay {
@@ -43,6 +44,8 @@ class Connection {
   // Unless that is on its way.
   void ask_time(Micros now);
   void ask_replication(Micros now);
+  // Unless that is on its way, too.
+  void ask_slots(Micros now);
   void kill(std::int64_t connection, Micros now);
 
   // Cuts bytes into replies and pushes, each of which is to be heard. See ReplyReader::feed.
@@ -54,6 +57,12 @@ class Connection {
 
   // By when the server must have answered something; kNever where nothing was asked.
   [[nodiscard]] Micros deadline() const;
+
+  // Since when it has owed the answer that comes next; kNever: it owes none.
+  [[nodiscard]] Micros waits_since() const;
+
+  // Which node of a cluster has which slots, as this one has said last.
+  [[nodiscard]] const std::vector<SlotRange>& slots() const { return slots_; }
 
   // All that was asked has been answered.
   [[nodiscard]] bool idle() const { return in_flight_.empty(); }
@@ -85,11 +94,13 @@ class Connection {
     kTracking,
     kInfo,
     kMemory,
+    kMap,
     kTime,
     kKill,
     kCommand,
     kClock,
     kReplication,
+    kNewMap,
     kAsking,
     kCaching,
     kWatch
@@ -111,6 +122,7 @@ class Connection {
   Heard on_greeting(Step step, Reply reply);
   Heard on_command_reply(const Sent& sent, Reply reply);
   Heard on_time(Heard::What what, Reply reply);
+  Heard on_slots(Reply reply);
   Heard fail(Status why);
   Heard refuse();
   Status check_server(Reply hello);
@@ -128,6 +140,8 @@ class Connection {
   std::deque<Sent> in_flight_;
   Micros answered_at_ = 0;  // when the latest reply came
   bool time_asked_ = false;
+  bool slots_asked_ = false;
+  std::vector<SlotRange> slots_;
   bool told_unchecked_ = false;
   std::vector<const Script*> loaded_;
   std::uint32_t calls_;

@@ -42,7 +42,7 @@ Status Discovery::verdict() const {
     return answers_.front().why;
   }
   Status verdict(BELAY_UNAVAILABLE,
-                 "none of the " + std::to_string(answers_.size()) + " hosts is a master for us");
+                 "none of the " + std::to_string(answers_.size()) + " hosts " + in_vain_);
   bool all_answered = true;
   std::int32_t refusal = BELAY_OK;
   for (std::size_t i = 0; i < answers_.size(); ++i) {

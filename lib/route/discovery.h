@@ -16,8 +16,10 @@ class Discovery {
   // What an endpoint is known for, if it is not the master's.
   enum class Answer : std::uint8_t { kNone, kReplica };
 
-  // Of so many endpoints, which are named by their numbers from 0 on.
-  explicit Discovery(std::size_t endpoints) : answers_(endpoints) {}
+  // Of so many endpoints, which are named by their numbers from 0 on. `in_vain`: what none of them
+  // does, in words.
+  explicit Discovery(std::size_t endpoints, const char* in_vain = "is a master for us")
+      : answers_(endpoints), in_vain_(in_vain) {}
 
   // Where to look now.
   [[nodiscard]] std::size_t at() const { return at_; }
@@ -49,6 +51,7 @@ class Discovery {
   [[nodiscard]] Status verdict() const;
 
   std::vector<Asked> answers_;
+  const char* in_vain_;
   std::size_t at_ = 0;
   std::size_t asked_ = 0;  // so many of this round
   bool knows_all_ = false;

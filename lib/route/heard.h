@@ -17,6 +17,7 @@ struct Heard {
     kReply,        // to a command or a watch
     kTime,         // that was asked for
     kReplication,  // likewise: INFO, or an error
+    kMap,          // of a cluster: slots()
     kMessage,      // in the inbox
     kInvalidated,  // watched keys, or all
   };

@@ -23,7 +23,8 @@ Node::Node(const Config& config, Deployment deployment, std::string inbox, std::
       backoff_(seed),
       links_(std::move(links)),
       link_(links_.front()),
-      discovery_(links_.size()) {}
+      discovery_(links_.size(), deployment == Deployment::kCluster ? "shows us a cluster"
+                                                                   : "is a master for us") {}
 
 void Node::start(NodeEvents& events, Micros now) {
   events_ = &events;
@@ -94,6 +95,25 @@ ServerRun Node::server() const {
 
 void Node::use(Micros now) {
   used_at_ = now;
+  used_ = true;
+}
+
+bool Node::is_unused() const {
+  return up() && !used_;
+}
+
+void Node::ask_slots(Micros now) {
+  connection_->ask_slots(now);
+}
+
+// Long before a command fails for it.
+Micros Node::overdue_at() const {
+  const Micros patience = config_.request_timeout / 10;
+  if (!trouble_.ok()) {
+    return 0;
+  }
+  const Micros since = up() ? connection_->waits_since() : begun_at_;
+  return since == kNever ? kNever : since + patience;
 }
 
 Micros Node::used_at() const {
@@ -133,7 +153,8 @@ void Node::connect(Micros now) {
     link_ = link;
     round_trips_ = RoundTrips();
   }
-  used_at_ = used_at_ == 0 ? now : used_at_;
+  used_at_ = used_at_ == kNever ? now : used_at_;
+  begun_at_ = now;
   state_ = State::kConnecting;
   patience_ = link_->patience(share());
   act_at_ = now + patience_;
@@ -280,6 +301,9 @@ void Node::on_heard(const Heard& heard, Micros now) {
       break;
     case What::kReplication:
       warn_of_failover(heard.reply);
+      break;
+    case What::kMap:
+      events_->on_node_slots(*this, connection_->slots(), now);
       break;
     case What::kMessage:
       if (up()) {

@@ -54,9 +54,16 @@ class Node final : public Peer {
   // it can be watched.
   void watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now);
 
-  // Something needs it. And when something was last sent for that, or needed it.
+  // Something needs it. And when something was last sent for that, or needed it, or when it was
+  // first connected to; kNever: it will be.
   void use(Micros now);
   [[nodiscard]] Micros used_at() const;
+  // It is up, and nobody has needed it so far.
+  [[nodiscard]] bool is_unused() const;
+  // Asks a node of a cluster who has which slots; on_node_slots follows. Only while up.
+  void ask_slots(Micros now);
+  // From when on it does not answer as it should: so far as is known now.
+  [[nodiscard]] Micros overdue_at() const;
   // From now on each command is one for a slot that is on its way here, or no longer so.
   void set_asking(bool asking);
   [[nodiscard]] bool asking() const;
@@ -135,8 +142,10 @@ class Node final : public Peer {
   ClockBound clock_;
   RoundTrips round_trips_;
   Status trouble_;
-  std::string lead_;  // to where it is sought, in words: for whoever cannot find it there
-  Micros used_at_ = 0;
+  std::string lead_;          // to where it is sought, in words: for whoever cannot find it there
+  Micros begun_at_ = kNever;  // to connect, the latest time
+  Micros used_at_ = kNever;
+  bool used_ = false;
   bool ghosts_ = false;
   bool asking_ = false;
   std::optional<ServerRun> latest_;  // that was up

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "net/resp.h"
+#include "route/slot_map.h"
 
 namespace belay {
 
@@ -32,6 +34,8 @@ class NodeEvents {
   virtual void on_node_flushed(Node& node, Micros now) = 0;
   // Somebody else wrote or deleted a watched key, or the server did. It is watched no more.
   virtual void on_node_changed(Node& node, std::string_view key, Micros now) = 0;
+  // A node of a cluster has said who has which slots, maybe before it is up.
+  virtual void on_node_slots(Node& node, const std::vector<SlotRange>& map, Micros now) = 0;
   // A clock sample that was asked for has come.
   virtual void on_node_clock(Node& node, Micros now) = 0;
 };

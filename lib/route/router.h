@@ -3,16 +3,13 @@
 // Used inside the client's monitor; owned by the core.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/address_map.h"
@@ -22,14 +19,16 @@
 #include "route/node.h"
 #include "route/sentinels.h"
 #include "route/server_error.h"
+#include "route/servers.h"
+#include "route/slot_owners.h"
 #include "route/topology.h"
 
 namespace belay {
 
 class Router {
  public:
-  // `dial` makes links to where servers are. Servers of a cluster are dialled when a slot of theirs
-  // is first needed, any other at once.
+  // `dial` makes links to where servers are. Nodes of a cluster are dialled when a slot of theirs
+  // is first needed, any other server at once.
   Router(const Config& config, Topology topology, Dial dial, std::string inbox, std::uint64_t seed,
          Log& log);
 
@@ -43,23 +42,34 @@ class Router {
   // whatever of that is still on its way comes too late to have an effect.
   void close_idle(const std::function<bool(const Node&)>& is_needed, Micros now);
 
-  Node& node_of(std::uint16_t slot) { return node_in(server_of(slot)); }
+  Node& node_of(std::uint16_t slot) { return servers_.node_in(server_of(slot)); }
 
   std::uint16_t group_of(std::uint16_t slot) { return topology_.place_of(slot).group; }
 
+  // Whether any server has said where slots are, or need not.
+  [[nodiscard]] bool knows_slots() const { return !owners_ || owners_->knows_any(); }
+
+  // A slot of each server that has any, or of each of these that is connected to or about to be; at
+  // least one.
+  [[nodiscard]] std::vector<std::uint16_t> slots_of_servers(bool in_use) const {
+    return owners_ ? owners_->slots_of_servers(in_use) : std::vector<std::uint16_t>{0};
+  }
+
   // Whose link it is; null where that node has been let go of, or has moved away from there.
-  Node* node_at(const Link& link);
+  Node* node_at(const Link& link) { return servers_.node_at(link); }
+
   // The same, of a sentinel, too.
   Peer* peer_at(const Link& link);
   // What is to be written now that the monitor is left.
   Links links_to_flush();
   // The only link that waits for that, or that there is; null: there is no such.
   [[nodiscard]] std::shared_ptr<Link> only_link() const;
+
   // How many messages came that no script sent.
-  [[nodiscard]] std::size_t dropped_messages() const;
+  [[nodiscard]] std::size_t dropped_messages() const { return servers_.dropped_messages(); }
 
   // Whether anything of an earlier connection may still arrive, at any server.
-  [[nodiscard]] bool has_ghosts() const;
+  [[nodiscard]] bool has_ghosts() const { return servers_.has_ghosts(); }
 
   // Whether a server sends on what another one has published.
   [[nodiscard]] bool echoes() const { return topology_.is_cluster(); }
@@ -70,6 +80,12 @@ class Router {
   // the slot if it has moved, as far as that is news.
   std::optional<std::uint16_t> begin_reply(std::string_view error, const Node& from, bool detour,
                                            Micros now);
+
+  // A node of a cluster has said who has which slots. Gives those that are elsewhere than was
+  // known.
+  SlotSet on_slots(const std::vector<SlotRange>& map, const Node& from, Micros now) {
+    return owners_ ? owners_->on_map(map, from, now) : SlotSet();
+  }
 
   // The same for an answer that says nothing of the present: the command goes once more.
   void begin_outdated_reply() { follows_ = true; }
@@ -84,17 +100,6 @@ class Router {
   [[nodiscard]] ServerError judge(std::string_view error) const;
 
  private:
-  struct Server {
-    std::vector<Endpoint> endpoints;  // at which it may be
-    std::unique_ptr<Node> node;       // null while nobody needs it
-  };
-
-  struct Moved {
-    Server* server = nullptr;
-    int times = 0;
-    Micros since = 0;
-  };
-
   // What an error says: that a slot has moved to a server, or is on its way there.
   struct Redirect {
     bool moved;
@@ -102,32 +107,23 @@ class Router {
     Server* to;
   };
 
-  [[nodiscard]] Micros idle() const { return 60 * kSecond + config_.request_timeout; }
-
   // Nobody is connected to the master that is watched.
-  [[nodiscard]] bool seeks() const { return !servers_.front().node->up(); }
+  [[nodiscard]] bool seeks() const { return !servers_.all().front().node->up(); }
 
+  [[nodiscard]] Micros idle_at(const Server& server) const;
   void follow_sentinels(Micros now);
   Server& server_of(std::uint16_t slot);
-  Node& node_in(Server& server);
-  Server* server_at(const Endpoint& endpoint);
   std::optional<Redirect> read(std::string_view error, const Node& from);
-  std::optional<std::uint16_t> learn(std::uint16_t slot, Server& server, Micros now);
-  void forget_unused();
 
   const Config& config_;
   const Topology topology_;
   const Dial dial_;
-  const std::string inbox_;
-  std::uint64_t seed_;  // of the next node
   Log& log_;
   const AddressMap addresses_;
-  NodeEvents* events_ = nullptr;
-  std::list<Server> servers_;
-  std::vector<Server*> homes_;  // those of the topology
+  Servers servers_;
+  std::vector<Server*> homes_;        // those of the topology
+  std::optional<SlotOwners> owners_;  // of a cluster
   std::optional<Sentinels> sentinels_;
-  std::unordered_map<std::uint16_t, Moved> moved_;
-  std::size_t dropped_ = 0;  // messages, by nodes that are gone
   Micros tell_refusal_at_ = 0;
   // While an error reply is dealt with.
   bool follows_ = false;

@@ -2,6 +2,7 @@
 // server. Pure.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 namespace belay {
 
 inline constexpr std::uint16_t kSlots = 16384;
+
+using SlotSet = std::bitset<kSlots>;
 
 // The part of a key that is hashed: what stands in its first braces if that is not empty, else the
 // key.

@@ -1,9 +1,6 @@
 #include "route/topology.h"
 
-#include <algorithm>
 #include <utility>
-
-#include "route/slot.h"
 
 namespace belay {
 
@@ -21,19 +18,11 @@ Topology on_sentinels(std::vector<Endpoint> sentinels, const std::string& master
   return topology;
 }
 
-Topology on_a_cluster(const std::vector<Endpoint>& nodes, const std::vector<SlotRange>& ranges) {
-  Topology topology;
-  for (const Endpoint& node : nodes) {
-    topology.servers.push_back({node});
-  }
-  std::vector<std::size_t> homes(kSlots);
-  for (const SlotRange& range : ranges) {
-    std::fill(homes.begin() + range.first, homes.begin() + range.last + 1, range.node);
-  }
-  topology.place_of = [homes = std::move(homes)](std::uint16_t slot) {
-    return Place{homes[slot], slot};
-  };
+Topology on_a_cluster(std::vector<Endpoint> some) {
+  Topology topology = on_one_server(std::move(some));
+  topology.place_of = [](std::uint16_t slot) { return Place{0, slot}; };
   topology.deployment = Deployment::kCluster;
+  topology.has_entrance = true;
   return topology;
 }
 

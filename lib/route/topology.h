@@ -37,6 +37,8 @@ struct Topology {
   Deployment deployment = Deployment::kSingle;
   // Where the only server is, these say.
   std::optional<Watched> watched = {};
+  // The only server stands for any node of a cluster, which says where the slots are.
+  bool has_entrance = false;
 
   // Slots move between the nodes of a cluster, also to others than these, and a node is connected
   // to while it is in use. What is published at any reaches the subscribers of all, but each counts
@@ -56,14 +58,7 @@ Topology on_one_server(std::vector<Endpoint> endpoints);
 // The same, where sentinels say it is, which know it as `master`.
 Topology on_sentinels(std::vector<Endpoint> sentinels, const std::string& master);
 
-// The slots from `first` to `last` are on a node of a cluster: by its place in the list of nodes.
-struct SlotRange {
-  std::uint16_t first;
-  std::uint16_t last;
-  std::size_t node;
-};
-
-// Each slot is a group. One in no range is looked for at the first node, which knows its place.
-Topology on_a_cluster(const std::vector<Endpoint>& nodes, const std::vector<SlotRange>& ranges);
+// Each slot, a group of its own, is on a node of the cluster to which these belong.
+Topology on_a_cluster(std::vector<Endpoint> some);
 
 }  // namespace belay

@@ -185,6 +185,10 @@ void Witness::on_node_changed(Node& node, std::string_view key, Micros now) {
   engine_.on_node_changed(node, key, now);
 }
 
+void Witness::on_node_slots(Node& node, const std::vector<SlotRange>& map, Micros now) {
+  engine_.on_node_slots(node, map, now);
+}
+
 void Witness::on_node_clock(Node& node, Micros now) {
   engine_.on_node_clock(node, now);
 }

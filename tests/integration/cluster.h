@@ -1,6 +1,5 @@
-// Three masters of a cluster, which every test of the driver `cluster` is given instead of one
-// server: it is the first of them. A client of that server's URL is told of the nodes of the
-// cluster and of their slots, which no URL can say yet.
+// Three masters of a cluster, which a test is given instead of one server where BELAY_TEST_CLUSTER
+// is set: it is the first of them. Its URL names that one alone.
 #pragma once
 
 #include <stdint.h>
@@ -9,11 +8,10 @@
 
 enum { kMasters = 3, kSlots = 16384, kSlotsEach = kSlots / kMasters + 1 };
 
-// Of how many masters clients are told from now on; kMasters at the beginning. They believe that
-// the last of these has all slots of the others.
-extern int named_masters;
-
+void cluster_launch(Server* server, const char* program);
 Server* cluster_master(int at);
+// Starts a replica of a master, as up to date as that.
+void cluster_add_replica(int master, Server* replica);
 // Waits until all of them are up and know where each slot is.
 void cluster_await(void);
 

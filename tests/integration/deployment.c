@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cluster.h"
 #include "trio.h"
 
 // A test that stops its server for a while, or kills it and starts it again, speaks to that one
@@ -13,6 +14,10 @@ static void make_patient(const Server* sentinel) {
 
 void deploy(Server* server, const char* program) {
   static Trio trio;
+  if (getenv("BELAY_TEST_CLUSTER") != NULL) {
+    cluster_launch(server, program);
+    return;
+  }
   server_launch(server, program);
   if (getenv("BELAY_TEST_SENTINELS") == NULL) {
     return;

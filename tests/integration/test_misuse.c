@@ -254,7 +254,6 @@ static void test_unsupported_urls(Server* server) {
   check_url("http://h", BELAY_UNSUPPORTED_URL, "scheme");
   check_url("redis+sentinel://h/name", BELAY_UNSUPPORTED_URL, "scheme");
   check_url("sentinel://h1,h2/name", BELAY_UNSUPPORTED_URL, "sentinel");
-  check_url("redis-cluster://h1,h2", BELAY_UNSUPPORTED_URL, "scheme");
   check_url("redlock://h1,h2,h3", BELAY_UNSUPPORTED_URL, "scheme");
 }
 

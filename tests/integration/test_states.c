@@ -353,7 +353,7 @@ static void test_node_of_a_cluster(Server* server) {
   server_launch_with(&node,
                      (const char* const[]){server->program, "--cluster-enabled", "yes", NULL});
   belay_client* client = CLIENT(.url = node.url);
-  CHECK_WHY(BELAY_UNSUPPORTED_SERVER, "is a node of a cluster",
+  CHECK_WHY(BELAY_UNSUPPORTED_SERVER, "is a node of a cluster: its URL is redis-cluster://",
             belay_lock(client, "a", -1, 0, &why));
   belay_client_free(client);
   launch_end(&node.launch);

@@ -163,12 +163,14 @@ static void test_versions(Server* server) {
 
 static void test_plain_and_tls_ports_mixed_up(Server* server) {
   const uint16_t port = prepare(server);
-  check_refused_connection(trusting(server, server->port), BELAY_UNSUPPORTED_SERVER,
-                           "speaks no TLS: its URL begins with redis:// or redis-sentinel://");
+  check_refused_connection(
+      trusting(server, server->port), BELAY_UNSUPPORTED_SERVER,
+      "speaks no TLS: its URL begins with redis://, redis-sentinel:// or redis-cluster://");
   char url[64];
   snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
-  check_refused_connection(client_with(url, NULL), BELAY_UNSUPPORTED_SERVER,
-                           "speaks TLS: its URL begins with rediss:// or rediss-sentinel://");
+  check_refused_connection(
+      client_with(url, NULL), BELAY_UNSUPPORTED_SERVER,
+      "speaks TLS: its URL begins with rediss://, rediss-sentinel:// or rediss-cluster://");
 }
 
 // It would wait for what a plain server says to TLS: nothing.

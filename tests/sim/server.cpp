@@ -66,8 +66,10 @@ void Server::set_client_commands_allowed(bool allowed) {
   state_->client_commands_allowed = allowed;
 }
 
-void Server::join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots, Bus bus) {
+void Server::join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots,
+                          std::function<std::vector<SlotRun>()> map, Bus bus) {
   state_->slots = std::move(slots);
+  state_->slot_map = std::move(map);
   state_->bus = std::move(bus);
 }
 

@@ -34,6 +34,14 @@ struct SlotPlace {
   std::string other;        // "host:port": of whom it is, or where it goes
 };
 
+// Slots in a row, and whose they are.
+struct SlotRun {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  std::string host;
+  std::uint16_t port = 0;
+};
+
 class Server {
  public:
   using Args = std::span<const std::string_view>;
@@ -68,7 +76,9 @@ class Server {
   void set_client_commands_allowed(bool allowed);
   void set_number_digits(Digits digits);
   // From now on the server is a node of a cluster, which tells the others what is published.
-  void join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots, Bus bus);
+  // `map`: what it says of all slots.
+  void join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots,
+                    std::function<std::vector<SlotRun>()> map, Bus bus);
   // From now on the server is a sentinel, which says this when it is asked.
   void become_a_sentinel(std::function<MasterSeen()> seen);
   // From now on it is the master, with the data of its copy; or a replica, whose data are another

@@ -93,7 +93,9 @@ void hello(Call& call) {
   call.reply.bulk("id");
   call.reply.integer(call.session->id);
   call.reply.bulk("mode");
-  call.reply.bulk(call.server.master_seen ? "sentinel" : "standalone");
+  call.reply.bulk(call.server.master_seen ? "sentinel"
+                  : call.server.slot_map  ? "cluster"
+                                          : "standalone");
   call.reply.bulk("role");
   call.reply.bulk(call.server.is_replica ? "replica" : "master");
   call.reply.bulk("modules");
@@ -227,6 +229,24 @@ void info(Call& call) {
   call.reply.bulk(text);
 }
 
+void cluster(Call& call) {
+  if (!call.server.slot_map || !equals_ignoring_case(call.argv[1], "SLOTS")) {
+    call.reply.error("ERR This instance has cluster support disabled");
+    return;
+  }
+  const std::vector<SlotRun> runs = call.server.slot_map();
+  call.reply.array(runs.size());
+  for (const SlotRun& run : runs) {
+    call.reply.array(3);
+    call.reply.integer(run.first);
+    call.reply.integer(run.last);
+    call.reply.array(3);
+    call.reply.bulk(run.host);
+    call.reply.integer(run.port);
+    call.reply.bulk("id");
+  }
+}
+
 void role(Call& call) {
   call.reply.array(3);
   call.reply.bulk("master");
@@ -338,6 +358,7 @@ void sentinel(Call& call) {
 
 constexpr Command kCommands[] = {
     {"ping", -1, 0, 0, 0, ping},
+    {"cluster", -2, kNoScript, 0, 0, cluster},
     {"asking", 1, kNoScript, 0, 0, asking},
     {"hello", -1, kNoScript | kBeforeAuth, 0, 0, hello},
     {"auth", -2, kNoScript | kBeforeAuth, 0, 0, auth},

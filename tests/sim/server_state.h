@@ -73,6 +73,7 @@ struct ServerState final : ScriptCommands {
   Server::Killed on_killed;
   std::string password;
   std::function<SlotPlace(std::uint16_t slot)> slots;  // none: no node of a cluster
+  std::function<std::vector<SlotRun>()> slot_map;
   Server::Bus bus;
   std::function<MasterSeen()> master_seen;  // none: no sentinel
   bool is_replica = false;

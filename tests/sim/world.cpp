@@ -326,6 +326,33 @@ SlotPlace World::place_of(std::uint16_t slot, std::size_t host) const {
   return place;
 }
 
+// What has moved between others may have escaped it.
+std::vector<SlotRun> World::slot_map_at(std::size_t host) {
+  const bool is_behind = !calm_ && chance(30);
+  std::vector<SlotRun> map;
+  const auto add = [&map](std::size_t first, std::size_t end, std::size_t owner) {
+    if (first < end) {
+      const Endpoint endpoint = endpoint_of(owner);
+      map.push_back({static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(end - 1),
+                     endpoint.host, endpoint.port});
+    }
+  };
+  const std::map<std::uint16_t, std::size_t> moved(owners_.begin(), owners_.end());
+  for (std::size_t home = 0; home < hosts_.size(); ++home) {
+    std::size_t first = home * slots_each();
+    const std::size_t end = std::min<std::size_t>(first + slots_each(), kSlots);
+    for (auto at = moved.lower_bound(static_cast<std::uint16_t>(first));
+         at != moved.end() && at->first < end; ++at) {
+      const bool knows = !is_behind || at->second == host || home == host;
+      add(first, at->first, home);
+      add(at->first, at->first + std::size_t{1}, knows ? at->second : home);
+      first = at->first + std::size_t{1};
+    }
+    add(first, end, home);
+  }
+  return map;
+}
+
 void World::become_replicated(std::size_t members, Micros apart) {
   replication_ = Replication{members};
   for (Host& host : hosts_) {
@@ -359,6 +386,7 @@ void World::become_a_cluster() {
     hosts_[i].offset = static_cast<Micros>(i) * kMillisecond;
     hosts_[i].drift_ppm = hosts_.front().drift_ppm;
     hosts_[i].server.join_cluster([this, i](std::uint16_t slot) { return place_of(slot, i); },
+                                  [this, i] { return slot_map_at(i); },
                                   [this, i](std::string_view channel, std::string_view payload) {
                                     tell_other_nodes(i, std::string(channel), std::string(payload));
                                   });

@@ -20,6 +20,7 @@
 #include "base/endpoint.h"
 #include "base/random.h"
 #include "net/link.h"
+#include "route/slot.h"
 #include "sim/digest.h"
 #include "sim/server.h"
 
@@ -198,7 +199,7 @@ class World {
   std::size_t hosts() const { return hosts_.size(); }
 
   // Where a slot begins, as every client knows from its start.
-  std::size_t home_of(std::uint16_t slot) const { return slot % hosts_.size(); }
+  std::size_t home_of(std::uint16_t slot) const { return slot / slots_each(); }
 
   // Where a key is, or would be made.
   std::size_t host_of(std::string_view key);
@@ -332,7 +333,10 @@ class World {
     return !replication_ || replication_->master == host;
   }
 
+  [[nodiscard]] std::size_t slots_each() const { return kSlots / hosts_.size() + 1; }
+
   [[nodiscard]] SlotPlace place_of(std::uint16_t slot, std::size_t host) const;
+  std::vector<SlotRun> slot_map_at(std::size_t host);
   void tell_other_nodes(std::size_t host, const std::string& channel, const std::string& payload);
   void move_some_key(std::uint16_t slot, Micros longest_pause);
   void add_host(std::uint64_t seed);

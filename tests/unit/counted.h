@@ -26,6 +26,8 @@ class Counted final : public NodeEvents {
 
   void on_node_clock(Node&, Micros) override {}
 
+  void on_node_slots(Node&, const std::vector<SlotRange>&, Micros) override {}
+
   int up = 0;
   int down = 0;
   int refused = 0;

@@ -33,6 +33,10 @@ class Heard final : public NodeEvents {
 
   void on_node_changed(Node&, std::string_view key, Micros) override { changed.emplace_back(key); }
 
+  void on_node_slots(Node&, const std::vector<SlotRange>& map, Micros) override {
+    maps.push_back(map.size());
+  }
+
   void on_node_clock(Node&, Micros) override { ++clock; }
 
   int up = 0;
@@ -40,6 +44,7 @@ class Heard final : public NodeEvents {
   int refused = 0;
   int flushed = 0;
   int clock = 0;
+  std::vector<std::size_t> maps;  // how many ranges each has
   std::vector<std::uint64_t> replies;
   std::vector<std::string> texts;
   std::vector<std::string> messages;
@@ -131,7 +136,8 @@ TEST_F(NodeTest, TakesNoNodeOfAClusterForItsServer) {
   answer("%2\r\n$7\r\nversion\r\n$3\r\n7.0\r\n$4\r\nmode\r\n$7\r\ncluster\r\n");
   EXPECT_TRUE(node.refused());
   EXPECT_EQ(node.trouble().code, BELAY_UNSUPPORTED_SERVER);
-  EXPECT_NE(node.trouble().message.find("is a node of a cluster"), std::string::npos);
+  EXPECT_NE(node.trouble().message.find("is a node of a cluster: its URL is redis-cluster://"),
+            std::string::npos);
 }
 
 TEST_F(NodeTest, TellsAWrongPasswordFromAnOutage) {

@@ -155,6 +155,9 @@ class EngineParts : public GreetedNode, public NodeEvents {
 
   void on_node_changed(Node& /*node*/, std::string_view /*key*/, Micros /*now*/) override {}
 
+  void on_node_slots(Node& /*node*/, const std::vector<SlotRange>& /*map*/,
+                     Micros /*now*/) override {}
+
   void on_node_clock(Node& /*node*/, Micros /*now*/) override {}
 
   Timing timing_{config_, now_, 2};

@@ -166,7 +166,10 @@ TEST(Url, NamesWhatIsWrongAndWhere) {
       {"redis-sentinel://a,,b/m", "from byte 20: host 2 of the list is empty"},
       {"redis-sentinel://a/m?db=x", "from byte 25: the database is not a number from 0 to 1000000"},
       {"redis-sentinel://a/m?db=1&db=2", "from byte 27: db was given twice"},
-      {"redis-cluster://a,b", "the scheme is not supported"},
+      {"redis-cluster://a,b/1", "from byte 21: a cluster has one database, 0"},
+      {"redis-cluster://a,b/x", "from byte 21: the database is not a number"},
+      {"redis-cluster://a,,b", "from byte 19: host 2 of the list is empty"},
+      {"redis-cluster+://a", "the scheme is not supported"},
       {"redlock://a,b,c", "the scheme is not supported"},
       {"unix://relative", "absolute"},
       {"unix:///s?db=-1", "from byte 14: the database"},
@@ -174,6 +177,23 @@ TEST(Url, NamesWhatIsWrongAndWhere) {
   for (const auto& [url, what] : kBad) {
     EXPECT_NE(bad(url).message.find(what), std::string::npos) << bad(url).message;
   }
+}
+
+TEST(Url, NamesNodesOfACluster) {
+  for (const std::string path : {"", "/", "/0"}) {
+    const ServerUrl server = good("redis-cluster://u:p@a,b:7000" + path);
+    EXPECT_TRUE(server.of_cluster);
+    ASSERT_EQ(server.endpoints.size(), 2U);
+    EXPECT_EQ(server.endpoints[0].port, 6379);
+    EXPECT_EQ(server.endpoints[1].display(), "b:7000");
+    EXPECT_EQ(server.credentials.user, "u");
+    EXPECT_EQ(server.master, "");
+  }
+  EXPECT_FALSE(good("redis://a,b").of_cluster);
+  EXPECT_FALSE(good("redis-sentinel://a,b/m").of_cluster);
+#ifdef BELAY_TLS
+  EXPECT_TRUE(good("rediss-cluster://a").endpoints.front().tls);
+#endif
 }
 
 TEST(Url, SaysWhetherToSpeakTls) {

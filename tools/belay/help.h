@@ -23,7 +23,7 @@ constexpr char kMainHelp[] =
 
 The server: --url, else $BELAY_URL, else redis://localhost:6379
   redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]  unix://[[USER]:PASSWORD@]/PATH
-  of a master and replicas: redis://A,B,C  redis-sentinel://A,B,C/MASTERNAME
+  redis://MASTER,REPLICA  redis-sentinel://A,B,C/MASTER  redis-cluster://A,B,C
   rediss:// is TLS: --tls-ca-file --tls-ca-dir --tls-cert-file --tls-key-file
   --tls-server-name --tls-min-version. --set NAME=VALUE: belay help options
 Exit codes: 1 in use (run -n, -w), or nothing to break; 64 usage; 66 no latch;

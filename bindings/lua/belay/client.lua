@@ -125,7 +125,7 @@ function Client:fenced_write(key, fence, ...)
   return errors.results(event, event.text)
 end
 
---- Ask the server for a sign of life.
+--- Ask the server, or each master of a cluster that this client uses, for a sign of life.
 function Client:ping()
   return errors.done(self.pump:call "ping")
 end

@@ -47,7 +47,7 @@ public final class Belay implements AutoCloseable {
   /**
    * Makes a client of a server. It connects in the background, and reconnects whenever the connection breaks.
    *
-   * @param url as the option url: such as redis://localhost:6379, redis://a,b,c, redis-sentinel://a,b,c/NAME or unix:///path
+   * @param url as the option url: such as redis://localhost:6379, redis://a,b,c, redis-sentinel://a,b,c/NAME, redis-cluster://a,b,c or unix:///path
    * @return the client
    * @throws MisuseException if the URL is wrong
    */
@@ -81,7 +81,7 @@ public final class Belay implements AutoCloseable {
   }
 
   /**
-   * Asks the server for a sign of life.
+   * Asks the server, or each master of a cluster that this client uses, for a sign of life.
    *
    * @throws UnavailableException if it does not answer
    */

@@ -1,0 +1,56 @@
+#include "route/slot_map.h"
+
+#include <string>
+#include <string_view>
+
+#include "base/authority.h"
+#include "route/slot.h"
+
+namespace belay {
+
+namespace {
+
+constexpr std::int64_t kLastPort = 65535;
+
+// None: it is no range. What else stands behind the master are its replicas.
+std::optional<SlotRange> read_range(Reply range, const Endpoint& from) {
+  const bool is_range = range.size() >= 3 && range.at(0).is_integer() && range.at(1).is_integer() &&
+                        range.at(2).size() >= 2 && range.at(2).at(1).is_integer();
+  if (!is_range) {
+    return std::nullopt;
+  }
+  const std::int64_t first = range.at(0).integer();
+  const std::int64_t last = range.at(1).integer();
+  const Reply master = range.at(2);
+  const std::int64_t port = master.at(1).integer();
+  if (first < 0 || first > last || last >= kSlots || port < 0 || port > kLastPort) {
+    return std::nullopt;
+  }
+  const std::string_view host = master.at(0).text();
+  return SlotRange{static_cast<std::uint16_t>(first),
+                   static_cast<std::uint16_t>(last),
+                   {host.empty() ? from.host : std::string(host), static_cast<std::uint16_t>(port),
+                    "", from.tls}};
+}
+
+}  // namespace
+
+std::optional<std::vector<SlotRange>> read_slot_map(Reply reply, const Endpoint& from) {
+  if (!reply.is_array()) {
+    return std::nullopt;
+  }
+  std::vector<SlotRange> ranges;
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    std::optional<SlotRange> range = read_range(reply.at(i), from);
+    if (!range) {
+      return std::nullopt;
+    }
+    // A node that does not know the other's address, or has no TLS port of it, says "?" or 0.
+    if (range->master.port != 0 && is_host(range->master.host)) {
+      ranges.push_back(std::move(*range));
+    }
+  }
+  return ranges;
+}
+
+}  // namespace belay
