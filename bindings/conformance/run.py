@@ -192,6 +192,23 @@ class Lacks:
 
 # ---- What plays
 
+async def ask(server, *words):
+    """The first line of the reply; "" if there is no server."""
+    try:
+        reader, writer = await asyncio.open_unix_connection(server.socket)
+    except OSError:
+        return ""
+    parts = [word.encode() for word in words]
+    writer.write(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts))
+    try:
+        line = (await asyncio.wait_for(reader.readline(), LIMIT)).decode().strip()
+        return (await reader.readline()).decode().strip() if line.startswith("$") and line != "$-1" else line
+    except OSError:
+        return ""
+    finally:
+        writer.close()
+
+
 class Server(Launched):
     """A Redis or Valkey, which is asked on its unix socket, and speaks TLS on a port of its own."""
 
@@ -208,20 +225,7 @@ class Server(Launched):
                          "--tls-ca-cert-file", f"{made}/ca.pem")
 
     async def command(self, *words):
-        """The first line of the reply; "" if there is no server."""
-        try:
-            reader, writer = await asyncio.open_unix_connection(self.socket)
-        except OSError:
-            return ""
-        parts = [word.encode() for word in words]
-        writer.write(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts))
-        try:
-            line = (await asyncio.wait_for(reader.readline(), LIMIT)).decode().strip()
-            return (await reader.readline()).decode().strip() if line.startswith("$") and line != "$-1" else line
-        except OSError:
-            return ""
-        finally:
-            writer.close()
+        return await ask(self, *words)
 
     async def act(self, words):
         does = {"stop": self.pause, "cont": self.proceed, "kill": self.kill, "start": self.start}.get(words[0])
@@ -237,6 +241,13 @@ def start_sentinel(program, server):
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"sentinel monitor mymaster 127.0.0.1 {server.port} 1\nrequirepass secret\n")
     return Launched(program, path, "--sentinel")
+
+
+async def start_cluster(program):
+    """Of one node."""
+    node = await asyncio.to_thread(Launched, program, "--cluster-enabled", "yes")
+    await ask(node, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+    return node
 
 
 class Proxy:
@@ -395,7 +406,7 @@ class Play:
 
     def __init__(self, scenario, kinds, pool, server):
         self.scenario, self.kinds, self.pool, self.server = scenario, kinds, pool, server
-        self.agents, self.proxy, self.sentinel, self.transcript = {}, None, None, []
+        self.agents, self.proxy, self.others, self.transcript = {}, None, [], []
         self.holds = {}  # (role, label) -> the names: what was granted, and is neither released nor known to be lost
         self.asked = ("", [""])  # who was asked last, and what
         self.variables = {"url": f"unix://{server.socket}", "long": "6c" * 1024, "big": "62" * 20000, "socket": server.socket,
@@ -409,8 +420,11 @@ class Play:
             self.variables["proxy"] = f"redis://127.0.0.1:{self.proxy.port}"
             self.variables["proxy_port"] = str(self.proxy.port)
         if any("$sentinel" in step.text for step in self.scenario.steps):
-            self.sentinel = await asyncio.to_thread(start_sentinel, self.server.program, self.server)
-            self.variables["sentinel"] = f"127.0.0.1:{self.sentinel.port}"
+            self.others.append(await asyncio.to_thread(start_sentinel, self.server.program, self.server))
+            self.variables["sentinel"] = f"127.0.0.1:{self.others[-1].port}"
+        if any("$cluster" in step.text for step in self.scenario.steps):
+            self.others.append(await start_cluster(self.server.program))
+            self.variables["cluster"] = f"127.0.0.1:{self.others[-1].port}"
         try:
             await self.prepare()
             for step in self.scenario.steps:
@@ -420,8 +434,8 @@ class Play:
             await asyncio.gather(*(self.pool.give(agent) for agent in self.agents.values()))
             if self.proxy:
                 self.proxy.close()
-            if self.sentinel:
-                self.sentinel.stop()
+            for other in self.others:
+                other.stop()
 
     async def prepare(self):
         """Starts the agents and opens their clients before the first step: no lease ends meanwhile."""
