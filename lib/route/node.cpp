@@ -116,6 +116,11 @@ Micros Node::overdue_at() const {
   return since == kNever ? kNever : since + patience;
 }
 
+void Node::give_up(Micros now) {
+  fail({BELAY_UNAVAILABLE, display() + " does not answer, and its slots are elsewhere by now"},
+       now);
+}
+
 Micros Node::used_at() const {
   return used_at_;
 }

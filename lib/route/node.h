@@ -64,6 +64,8 @@ class Node final : public Peer {
   void ask_slots(Micros now);
   // From when on it does not answer as it should: so far as is known now.
   [[nodiscard]] Micros overdue_at() const;
+  // Waits no longer for what it owes. Only while up.
+  void give_up(Micros now);
   // From now on each command is one for a slot that is on its way here, or no longer so.
   void set_asking(bool asking);
   [[nodiscard]] bool asking() const;

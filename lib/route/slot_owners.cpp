@@ -137,12 +137,15 @@ Micros SlotOwners::next_deadline() const {
     if (server.node != nullptr && server.slots > 0) {
       next =
           std::min({next, told_at_ + kAskEvery, std::max(not_before_, server.node->overdue_at())});
+    } else if (server.node != nullptr && server.node->up()) {
+      next = std::min(next, server.node->overdue_at());
     }
   }
   return next;
 }
 
 void SlotOwners::on_timer(Micros now) {
+  give_up_on_silent(now);
   if (now < next_deadline()) {
     return;
   }
@@ -153,6 +156,16 @@ void SlotOwners::on_timer(Micros now) {
   told_at_ = now;
   not_before_ = now + std::max(kLeastPause, backoff_.next());
   ask(now);
+}
+
+// What it owes is asked for where its slots are by now.
+void SlotOwners::give_up_on_silent(Micros now) {
+  for (const Server& server : servers_.all()) {  // others may come while that is told
+    const bool is_left = server.slots == 0 && server.node != nullptr && server.node->up();
+    if (is_left && now >= server.node->overdue_at()) {
+      server.node->give_up(now);
+    }
+  }
 }
 
 // Who has sent us elsewhere knows its own slots; else whoever answers, in turn; else whoever may.

@@ -53,6 +53,7 @@ class SlotOwners {
   void give(std::uint16_t slot, Server& to);
   void forget_unused();
   Server* find_or_add(const Endpoint& endpoint);
+  void give_up_on_silent(Micros now);
   void ask(Micros now);
 
   const AddressMap& addresses_;

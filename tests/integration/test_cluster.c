@@ -151,7 +151,8 @@ static void make_wanted_as(Server* server, Wanted* wanted, RequestSetup first,
   name_at(0, "wanted", wanted->name);
   first.name = second.name = wanted->name;
   wanted->move = (Move){wanted->name, 0, 1};
-  wanted->holder = CLIENT(.url = server->url, .watchdog_lease_ms = kShortLeaseMs);
+  wanted->holder = CLIENT(.url = server->url, .watchdog_lease_ms = kShortLeaseMs,
+                          .request_timeout_ms = kLimitMs);  // longer than any failover
   wanted->waiter = CLIENT(.url = server->url);
   CHECK_STATUS(BELAY_OK, submit_as(wanted->holder, 1, -1, &first));
   wanted->hold = TAKE(wanted->holder, BELAY_EVENT_ACQUIRED, 1, BELAY_OK);
@@ -300,6 +301,31 @@ static void test_killed_with_replica(Server* server) {
   launch_end(&replica.launch);
 }
 
+// It keeps its connections and answers nothing. What was asked there is asked of the new master.
+static void test_stopped_with_replica(Server* server) {
+  Wanted wanted;
+  const RequestSetup fixed = {.lease_ms = 60000};
+  make_wanted_as(server, &wanted, fixed, (RequestSetup){0});
+  Name other;
+  name_beside(wanted.name, other);
+  Server replica;
+  cluster_add_replica(0, &replica);
+  server_pause(server);
+  CHECK_STATUS(BELAY_OK, belay_submit_verify(wanted.holder, 7, wanted.hold));
+  CHECK_STATUS(BELAY_OK, belay_submit_inspect(wanted.holder, 8, wanted.name, -1));
+  CHECK_STATUS(BELAY_OK, SUBMIT(wanted.holder, 9, -1, .name = other));
+  for (int i = 0; i < 3; ++i) {
+    belay_event* event = next_but_of_holds(wanted.holder, scaled(kLimitMs));
+    CHECK(event != NULL);
+    CHECK_STATUS(BELAY_OK, belay_event_status(event));
+    belay_event_free(event);
+  }
+  CHECK(is_master(&replica));
+  hand_on(&wanted);
+  server_continue(server);
+  launch_end(&replica.launch);
+}
+
 // Nothing is left on any of them: who holds is told so, and who waits is served.
 static void test_all_restarted(Server* server) {
   Wanted wanted;
@@ -443,6 +469,8 @@ const Test cluster_tests[] = {
     {"A master that is killed touches its own names", test_killed},
     {"A replica that becomes the master goes on with holders and waiters", test_failover},
     {"A replica follows a master that is killed", test_killed_with_replica},
+    {"A replica follows a master that stops, and is asked what that has not answered",
+     test_stopped_with_replica},
     {"Masters that are all started anew have waiters served", test_all_restarted},
     {"Every master of a cluster is asked for its names and a sign of life", test_everywhere},
     {"The right to CLUSTER SLOTS is all that a cluster takes beyond the categories", test_rights},

@@ -261,7 +261,7 @@ TEST_F(SlotOwnersTest, AsksOthersWhereTheSlotsAreOfANodeThatIsGone) {
   EXPECT_EQ(owner_of(kHalf), "b:7000");
 }
 
-// Long before a command fails for it.
+// Long before a command fails for it. What it owes is asked for elsewhere then.
 TEST_F(SlotOwnersTest, AsksOthersWhileANodeIsSilent) {
   connect();
   core_.router().node_of(0).refresh_clock(now_);
@@ -269,8 +269,11 @@ TEST_F(SlotOwnersTest, AsksOthersWhileANodeIsSilent) {
   EXPECT_EQ(asked("b:7000"), 0);
   pass(1);
   EXPECT_EQ(asked("b:7000"), 1);
+  EXPECT_TRUE(core_.node(*link_to("a:7000"))->up());
   say(*link_to("b:7000"), halves("c", "b"));
   EXPECT_EQ(owner_of(0), "c:7000");
+  core_.on_timer(now_);
+  EXPECT_FALSE(core_.node(*link_to("a:7000"))->up());
 }
 
 TEST_F(SlotOwnersTest, AsksNowAndThenAllTheSame) {
