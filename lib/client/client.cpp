@@ -141,7 +141,8 @@ Result<std::unique_ptr<Client>> Client::create(Config config, Topology topology,
   if (id.empty() || secret.empty()) {
     return Status(BELAY_UNAVAILABLE, "the system gave no random numbers");
   }
-  const Identity identity{id, config.prefix, describe_process(config.label), secret};
+  const Identity identity{id, config.prefix, describe_process(config.label), secret,
+                          topology.is_cluster()};
   std::unique_ptr<Client> client(
       new Client(std::move(config), std::move(password_origin), identity));
   if (Status status = client->start(std::move(topology)); !status.ok()) {

@@ -14,6 +14,7 @@ void Core::on_timer(Micros now) {
   router_.on_timer(now);
   engine_.on_timer(now);
   router_.close_idle([this](const Node& node) { return engine_.needs(node); }, now);
+  router_.stop_listening([this] { return engine_.slots_in_use(); }, now);
 }
 
 Micros Core::next_deadline() const {

@@ -203,7 +203,10 @@ Command NativeDialect::break_name(const Resource& resource, std::int64_t fence,
                                   std::int64_t highest_fence, ServerTime not_after) const {
   Packer packed;
   packed.number(fence).number(highest_fence).time(not_after);
-  return {0, &scripts::kBreak, views(resource.keys), {packed.take(), me.inbox_prefix(), me.info}};
+  return {0,
+          &scripts::kBreak,
+          views(resource.keys),
+          {packed.take(), me.inbox().prefix_in(resource.slot), me.info}};
 }
 
 std::optional<Inspection> NativeDialect::read_inspect(Reply reply) const {

@@ -245,7 +245,7 @@ Command LatchPrimitive::set(const Resource& resource, RequestNumber request, std
   return {0,
           &scripts::kLatchSet,
           {resource.keys[kRecordKey], resource.keys[kFenceKey], resource.keys[kQueueKey]},
-          {packed.take(), me_.inbox_prefix(), me_.info}};
+          {packed.take(), me_.inbox().prefix_in(resource.slot), me_.info}};
 }
 
 Command LatchPrimitive::count_down(const Resource& resource, RequestNumber request, std::int64_t by,
@@ -260,7 +260,7 @@ Command LatchPrimitive::count_down(const Resource& resource, RequestNumber reque
   return {0,
           &scripts::kLatchDown,
           {resource.keys[kRecordKey], resource.keys[kQueueKey]},
-          {packed.take(), me_.inbox_prefix()}};
+          {packed.take(), me_.inbox().prefix_in(resource.slot)}};
 }
 
 ServerTime LatchPrimitive::first_sent(ServerTime not_after) const {

@@ -17,8 +17,8 @@ namespace {
 constexpr char kQueue = 'w';
 constexpr char kMembers = 'm';
 
-std::string packed_acquire(const Identity& me, Kind kind, const AcquireArgs& args) {
-  const std::string inbox = me.inbox_prefix();
+std::string packed_acquire(const Identity& me, Kind kind, const std::string& inbox,
+                           const AcquireArgs& args) {
   Packer packed;
   packed.reserve(contract::kRequestSize + args.want.group.size() + inbox.size() + me.info.size());
   packed.u8(contract::kVersion).u8(static_cast<std::uint8_t>(kind)).u8(0);
@@ -111,7 +111,10 @@ Status LockOrSemaphore::missing(std::string_view name) const {
 }
 
 Command LockOrSemaphore::acquire(const Resource& resource, const AcquireArgs& args) const {
-  return {0, &scripts::kAcquire, views(resource.keys), {packed_acquire(me_, kind_, args)}};
+  return {0,
+          &scripts::kAcquire,
+          views(resource.keys),
+          {packed_acquire(me_, kind_, me_.inbox().prefix_in(resource.slot), args)}};
 }
 
 Command LockOrSemaphore::leave(const Resource& resource, const LeaveArgs& args) const {
@@ -130,14 +133,18 @@ Command LockOrSemaphore::leave(const Resource& resource, const LeaveArgs& args) 
   return {0,
           &scripts::kLeave,
           views(resource.keys),
-          {std::string(1, static_cast<char>(kind_)) + packed_leave(me_, args), me_.inbox_prefix()}};
+          {std::string(1, static_cast<char>(kind_)) + packed_leave(me_, args),
+           me_.inbox().prefix_in(resource.slot)}};
 }
 
 Command LockOrSemaphore::limit(const Resource& resource, std::int64_t limit,
                                std::int64_t highest_fence, ServerTime not_after) const {
   Packer packed;
   packed.number(limit).number(highest_fence).time(not_after);
-  return {0, &scripts::kLimit, views(resource.keys), {packed.take(), me_.inbox_prefix()}};
+  return {0,
+          &scripts::kLimit,
+          views(resource.keys),
+          {packed.take(), me_.inbox().prefix_in(resource.slot)}};
 }
 
 std::optional<AcquireAnswer> LockOrSemaphore::read_acquire(Reply reply) const {

@@ -6,6 +6,7 @@
 
 #include "base/packing.h"
 #include "engine/primitive.h"
+#include "route/inbox.h"
 
 namespace belay {
 
@@ -15,10 +16,9 @@ struct Identity {
   std::string prefix;       // of keys and channels
   std::string info;         // "pid host label"
   std::string secret = {};  // known to nobody else; never sent
+  bool in_cluster = false;
 
-  [[nodiscard]] std::string inbox() const { return inbox_prefix() + client; }
-
-  [[nodiscard]] std::string inbox_prefix() const { return prefix + "in:"; }
+  [[nodiscard]] Inbox inbox() const { return {prefix + "in:", client, in_cluster}; }
 };
 
 // The groups of those who share a lock.

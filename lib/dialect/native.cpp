@@ -25,7 +25,8 @@ Command renew_any(const Identity& me, const std::vector<RenewPart>& parts,
   Command command{0,
                   &scripts::kRenew,
                   {},
-                  {me.inbox_prefix(), Packer().number(highest_fence).time(not_after).take()}};
+                  {me.inbox().prefix_in(parts.front().resource->slot),
+                   Packer().number(highest_fence).time(not_after).take()}};
   for (const auto& [resource, args] : parts) {
     Packer packed;
     packed.bytes(me.client).number(args.epoch).number(args.lease).number(args.fence);

@@ -30,7 +30,7 @@ class NativeDialect final : public Dialect {
     return resource_of(me.prefix, name);
   }
 
-  [[nodiscard]] std::string inbox() const override { return me.inbox(); }
+  [[nodiscard]] Inbox inbox() const override { return me.inbox(); }
 
   [[nodiscard]] Command renew_all(const std::vector<RenewPart>& parts, std::int64_t highest_fence,
                                   ServerTime not_after) const override;

@@ -33,7 +33,8 @@ Command take(const Identity& me, const std::vector<AcquirePart>& parts) {
 }
 
 Command acquire_any(const Identity& me, const std::vector<AcquirePart>& parts) {
-  Command command{0, &scripts::kMany, {}, {me.inbox_prefix(), me.info}};
+  Command command{
+      0, &scripts::kMany, {}, {me.inbox().prefix_in(parts.front().resource->slot), me.info}};
   Packer packed;
   packed.bytes(me.client).time(parts.front().args.not_after).number(parts.front().args.lease);
   std::vector<std::string> groups;
@@ -78,7 +79,7 @@ Command leave_any(const Identity& me, const std::vector<LeavePart>& parts) {
     command.keys.insert(command.keys.end(), keys.begin(), keys.end());
     packed += packed_leave(me, part.args);
   }
-  command.args = {std::move(packed), me.inbox_prefix()};
+  command.args = {std::move(packed), me.inbox().prefix_in(parts.front().resource->slot)};
   return command;
 }
 

@@ -786,7 +786,7 @@ void Course::on_message(Claim& claim, const Node& node, const Message& message) 
     // Rule 4. Without a bound the message vouches for nothing, nor does one that the server has
     // answered after, or that another server may have sent: a deadline in the past makes us ask.
     const Asking& asking = claim.asking;
-    const bool sound = !ledger_.router.echoes() && node.clock().known(ledger_.now) &&
+    const bool sound = !node.echoes() && node.clock().known(ledger_.now) &&
                        message.server_time >= asking.answered_at &&
                        message.server_time > asking.doubted_at;
     const Micros deadline =

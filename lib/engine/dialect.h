@@ -18,6 +18,7 @@
 #include "engine/want.h"
 #include "net/resp.h"
 #include "route/command.h"
+#include "route/inbox.h"
 
 namespace belay {
 
@@ -48,8 +49,8 @@ class Dialect {
 
   [[nodiscard]] virtual const Primitive& of(Kind kind) const = 0;
   [[nodiscard]] virtual Resource resource(std::string_view name) const = 0;
-  // The channel of what is published to us.
-  [[nodiscard]] virtual std::string inbox() const = 0;
+  // Where we hear what is published to us.
+  [[nodiscard]] virtual Inbox inbox() const = 0;
 
   [[nodiscard]] virtual Command renew_all(const std::vector<RenewPart>& parts,
                                           std::int64_t highest_fence,

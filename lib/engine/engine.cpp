@@ -519,7 +519,7 @@ void Engine::on_node_message(Node& node, std::string_view payload, Micros now) {
   const bool elsewhere = claim != nullptr && &claim->node() != &node;
   const bool is_believed =
       message->kind == MessageKind::kGrant || message->kind == MessageKind::kPassed;
-  if (is_believed && !elsewhere && !ledger_.router.echoes()) {
+  if (is_believed && !elsewhere && !node.echoes()) {
     node.saw_time(message->server_time, 0, now);
   }
   if (claim != nullptr && (is_break || !elsewhere)) {
@@ -570,6 +570,14 @@ void Engine::on_node_slots(Node& node, const std::vector<SlotRange>& map, Micros
   }
 }
 
+// Its answers say where the slot is by now.
+void Engine::on_node_left(Node& node, std::uint16_t slot, Micros now) {
+  const Entry entry(*this, now);
+  want_checks([&node, slot](const Claim& claim) {
+    return claim.resource.slot == slot && &claim.node() == &node;
+  });
+}
+
 // The server is to be asked about these claims anew, of a bounded number in each entry: in the
 // order in which they began, as a queue serves whoever asks first.
 void Engine::want_checks(const std::function<bool(const Claim&)>& concerns) {
@@ -604,6 +612,14 @@ bool Engine::needs(const Node& node) const {
              ledger_.pendings.begin(), ledger_.pendings.end(), [this, &node](const auto& entry) {
                return entry.second->is_operation() && &ledger_.node_for(*entry.second) == &node;
              });
+}
+
+SlotSet Engine::slots_in_use() const {
+  SlotSet slots;
+  for (const auto& [name, claim] : ledger_.claims) {
+    slots.set(claim->resource.slot);
+  }
+  return slots;
 }
 
 void Engine::flush_checks() {

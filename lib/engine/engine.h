@@ -87,6 +87,9 @@ class Engine final : public NodeEvents {
   // Whether anything that is known belongs to that server.
   [[nodiscard]] bool needs(const Node& node) const;
 
+  // The slots of all that is known.
+  [[nodiscard]] SlotSet slots_in_use() const;
+
   // How many submissions have not completed.
   std::size_t pending() const { return ledger_.pendings.size() - ledger_.parts_pending; }
 
@@ -108,6 +111,7 @@ class Engine final : public NodeEvents {
   void on_node_flushed(Node& node, Micros now) override;
   void on_node_changed(Node& node, std::string_view key, Micros now) override;
   void on_node_slots(Node& node, const std::vector<SlotRange>& map, Micros now) override;
+  void on_node_left(Node& node, std::uint16_t slot, Micros now) override;
   void on_node_clock(Node& node, Micros now) override;
 
  private:

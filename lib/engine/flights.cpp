@@ -21,11 +21,14 @@ bool Flight::is_outdated() const {
 
 std::uint64_t Flights::send(Node& node, Command command, Flight flight, Micros now) {
   command.id = ++last_command_;
+  // Scripts take for gone who does not hear them.
   for (const Renewed& renewed : flight.renewed) {
     ++renewed.claim->in_flight;
+    node.listen(renewed.claim->resource.slot, now);
   }
   for (const ClaimRef& ref : flight.refs) {
     ++ref.claim->in_flight;
+    node.listen(ref.claim->resource.slot, now);
   }
   flight.node = &node;
   flight.detour = node.asking();

@@ -269,7 +269,7 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
     } else if (current && late) {
       claim.held.renew_at = ledger_.now;
     } else if (current) {
-      verdict = on_error(claim, error_words(reply), flight.renewed.size() == 1);
+      verdict = on_error(renewed, error_words(reply), flight.renewed.size() == 1);
     }
     verdict.claim = &claim;
     verdicts.push_back(std::move(verdict));
@@ -278,7 +278,8 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
 }
 
 // `alone`: the command was about this claim only.
-Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone) {
+Verdict Watchdog::on_error(const Renewed& renewed, std::string_view words, bool alone) {
+  Claim& claim = *renewed.claim;
   const ServerError error = ledger_.router.judge(words);
   claim.refusal = {error.status, claim.node().display() +
                                      " refused to renew it: " + claim.node().explained(words)};
@@ -292,7 +293,10 @@ Verdict Watchdog::on_error(Claim& claim, std::string_view words, bool alone) {
   }
   claim.held.told_at = ledger_.now;  // other numbers wait: less may do
   claim.held.slot_moves = error.moving;
-  if (error.remedy == Remedy::kAskAgain && alone && claim.node().up()) {
+  // Redis 6.2 sends us on where any key is missing; the record may still be there (rule 28).
+  const bool by_less = error.moving && !renewed.args.by_one_key &&
+                       claim.renews_by_one_key(renewed.args.lease, ledger_.now);
+  if (error.remedy == Remedy::kAskAgain && alone && !by_less && claim.node().up()) {
     send({&claim});
     return {};
   }

@@ -44,8 +44,8 @@ ServerTime time_of(Reply reply) {
 
 }  // namespace
 
-Connection::Connection(const Config& config, Deployment deployment, const std::string& inbox,
-                       Link& link, Log& log, std::uint32_t calls)
+Connection::Connection(const Config& config, Deployment deployment, const Inbox& inbox, Link& link,
+                       Log& log, std::uint32_t calls)
     : config_(config),
       deployment_(deployment),
       inbox_(inbox),
@@ -88,7 +88,8 @@ void Connection::greet(Micros now) {
   if (config_.database != 0) {
     write(Step::kSelect, {"SELECT", std::to_string(config_.database)}, now);
   }
-  write(Step::kSubscribe, {"SUBSCRIBE", inbox_}, now);
+  // In a cluster only to see whether we may: which slots the server has is not known yet.
+  write(Step::kSubscribe, {inbox_.by_slot ? "SSUBSCRIBE" : "SUBSCRIBE", inbox_.channel(0)}, now);
   write(Step::kTracking, {"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"}, now);
   write(Step::kInfo, {"INFO", "server"}, now);
   write(Step::kMemory, {"INFO", "memory"}, now);
@@ -127,12 +128,48 @@ void Connection::send(const Command& command, Micros now) {
   argv.insert(argv.end(), command.args.begin(), command.args.end());
   std::string mark = command.script != nullptr ? mark_of(++calls_) : std::string();
   if (command.script != nullptr) {
-    mark += loaded ? "" : "?" + inbox_;  // the rights are checked once a connection
+    // The rights are checked once a connection.
+    mark += loaded ? "" : "?" + inbox_.channel(slot_of(command.keys.front()));
     argv.emplace_back(mark);
   }
   write(Step::kCommand, argv, now, command.id);
   in_flight_.back().script = command.script;
   in_flight_.back().mark = std::move(mark);
+}
+
+const char* Connection::subscribe_verb() const {
+  return has_shard_channels_ ? "SSUBSCRIBE" : "SUBSCRIBE";
+}
+
+void Connection::listen(std::uint16_t slot, Micros now) {
+  if (!inbox_.by_slot) {
+    return;
+  }
+  const auto [named, is_new] = listened_.try_emplace(slot, now);
+  named->second = now;
+  if (is_new) {
+    const std::string channel = inbox_.channel(slot);
+    write(Step::kListen, {subscribe_verb(), channel}, now, slot);
+  }
+}
+
+// A push answers that, but MOVED does where the slot has left just now; and then the server may
+// have pushed the same before. TIME, which is never refused, says where the answers end.
+void Connection::stop_listening(const SlotSet& in_use, Micros since, Micros now) {
+  const std::size_t before = listened_.size();
+  std::erase_if(listened_, [&](const auto& entry) {
+    const auto [slot, named] = entry;
+    const bool ends = !in_use[slot] && named < since;
+    if (ends) {
+      const std::string channel = inbox_.channel(slot);
+      const char* const verb = has_shard_channels_ ? "SUNSUBSCRIBE" : "UNSUBSCRIBE";
+      write(Step::kStopListening, {verb, channel}, now, slot);
+    }
+    return ends;
+  });
+  if (listened_.size() < before) {
+    write(Step::kClock, {"TIME"}, now);
+  }
 }
 
 // The server watches what a command after CLIENT CACHING YES reads.
@@ -183,6 +220,7 @@ bool Connection::can_answer(Step step, Reply reply) {
     case Step::kCaching:
       return reply.is_status();
     case Step::kSubscribe:
+    case Step::kListen:
       return false;
     case Step::kInfo:
     case Step::kMemory:
@@ -210,6 +248,10 @@ Heard Connection::hear(Reply reply, Micros now) {
 }
 
 Heard Connection::on_reply(Reply whole, Micros now) {
+  while (!whole.is_error() && !in_flight_.empty() &&
+         in_flight_.front().step == Step::kStopListening) {
+    in_flight_.pop_front();  // by a push
+  }
   if (in_flight_.empty()) {
     return refuse();
   }
@@ -239,6 +281,12 @@ Heard Connection::on_reply(Reply whole, Micros now) {
 }
 
 Heard Connection::on_command_reply(const Sent& sent, Reply reply) {
+  if (sent.step == Step::kListen) {
+    return on_not_listening(static_cast<std::uint16_t>(sent.id), reply.text());
+  }
+  if (sent.step == Step::kStopListening) {
+    return {};
+  }
   if (reply.is_error()) {
     const ServerError error = classify_error(reply.text());
     if (error.remedy == Remedy::kReconnect) {
@@ -292,6 +340,7 @@ Status Connection::check_server(Reply hello) {
                                           config_.credentials.masked(version) + "', at least " +
                                           kOldestServer + " is needed"};
   }
+  has_shard_channels_ = inbox_.by_slot && version_number(version) >= version_number("7.0");
   return check_kind(hello);
 }
 
@@ -338,8 +387,8 @@ Heard Connection::on_greeting(Step step, Reply reply) {
       break;
     case Step::kSelect:
     case Step::kSubscribe:
-      if (reply.is_error()) {
-        status = refusal(step == Step::kSelect ? "SELECT" : "SUBSCRIBE", reply.text());
+      if (reply.is_error() && !may_listen(reply.text())) {
+        status = refusal(step == Step::kSelect ? "SELECT" : subscribe_verb(), reply.text());
       }
       break;
     case Step::kTracking:  // where it is refused, the next renewal tells of lost data
@@ -405,19 +454,48 @@ void Connection::warn_of_unchecked_rights() {
 
 Heard Connection::on_push(Reply push) {
   const std::string_view kind = push.size() > 0 ? push.at(0).text() : std::string_view();
-  if (kind == "message" && push.size() == 3 && push.at(1).text() == inbox_) {
+  if ((kind == "message" || kind == "smessage") && push.size() == 3 && is_ours(push.at(1).text())) {
     return {.what = Heard::What::kMessage, .reply = push.at(2)};
   }
   if (kind == "invalidate" && push.size() == 2) {
     return {.what = Heard::What::kInvalidated, .reply = push.at(1)};
   }
-  if (kind == "subscribe") {
-    if (in_flight_.empty() || in_flight_.front().step != Step::kSubscribe) {
+  if (kind == "subscribe" || kind == "ssubscribe") {
+    const bool is_asked_for = !in_flight_.empty() && (in_flight_.front().step == Step::kSubscribe ||
+                                                      in_flight_.front().step == Step::kListen);
+    if (!is_asked_for) {
       return refuse();
     }
     in_flight_.pop_front();
   }
+  // By the server, which has the slot no more: what we have ended ourselves is not ours.
+  if (kind == "sunsubscribe" && push.size() > 1 && is_ours(push.at(1).text())) {
+    const std::uint16_t slot = slot_of(push.at(1).text());
+    listened_.erase(slot);
+    return {.what = Heard::What::kLeft, .slot = slot};
+  }
   return {};
+}
+
+bool Connection::is_ours(std::string_view channel) const {
+  const std::uint16_t slot = inbox_.by_slot ? slot_of(channel) : 0;
+  return (!inbox_.by_slot || listened_.contains(slot)) && channel == inbox_.channel(slot);
+}
+
+// A node of a cluster has refused to let us listen, but only as it does not have the slot now, or
+// is too old for that.
+bool Connection::may_listen(std::string_view error) const {
+  const bool is_too_old = !has_shard_channels_ && error.starts_with("ERR unknown command");
+  return inbox_.by_slot &&
+         (is_too_old || error.starts_with("MOVED ") || error.starts_with("CLUSTERDOWN"));
+}
+
+// The command behind it meets the same, unless a right is missing.
+Heard Connection::on_not_listening(std::uint16_t slot, std::string_view error) {
+  listened_.erase(slot);
+  Status status = refusal(subscribe_verb(), error);
+  const bool is_refused = belay_status_class(status.code) == BELAY_CLASS_REFUSED;
+  return is_refused && !may_listen(error) ? fail(std::move(status)) : Heard();
 }
 
 }  // namespace belay

@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/config.h"
@@ -16,6 +17,7 @@
 #include "net/resp.h"
 #include "route/command.h"
 #include "route/heard.h"
+#include "route/inbox.h"
 #include "route/slot_map.h"
 #include "route/topology.h"
 
@@ -25,8 +27,8 @@ class Connection {
  public:
   // `calls`: so many calls of scripts were made on earlier ones. All that is given by reference
   // outlives it.
-  Connection(const Config& config, Deployment deployment, const std::string& inbox, Link& link,
-             Log& log, std::uint32_t calls);
+  Connection(const Config& config, Deployment deployment, const Inbox& inbox, Link& link, Log& log,
+             std::uint32_t calls);
 
   // Begins to connect; once the link is open, the greeting is sent.
   void open() { link_.open(); }
@@ -39,6 +41,12 @@ class Connection {
 
   // The next command is for a slot that is on its way to this server.
   void announce_asking(Micros now) { write(Step::kAsking, {"ASKING"}, now); }
+
+  // From now on what is published about this slot is heard, where each slot has a channel. For a
+  // minute or more after the last time.
+  void listen(std::uint16_t slot, Micros now);
+  // Ends that for the slots that were not named since and are not in use.
+  void stop_listening(const SlotSet& in_use, Micros since, Micros now);
 
   void watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now);
   // Unless that is on its way.
@@ -63,6 +71,9 @@ class Connection {
 
   // Which node of a cluster has which slots, as this one has said last.
   [[nodiscard]] const std::vector<SlotRange>& slots() const { return slots_; }
+
+  // Whether it is sent what was published at other servers, too.
+  [[nodiscard]] bool echoes() const { return inbox_.by_slot && !has_shard_channels_; }
 
   // All that was asked has been answered.
   [[nodiscard]] bool idle() const { return in_flight_.empty(); }
@@ -101,6 +112,8 @@ class Connection {
     kClock,
     kReplication,
     kNewMap,
+    kListen,
+    kStopListening,
     kAsking,
     kCaching,
     kWatch
@@ -108,7 +121,7 @@ class Connection {
 
   struct Sent {
     Step step;
-    std::uint64_t id;  // of a command or a watch
+    std::uint64_t id;  // of a command or a watch; the slot that is listened to
     Micros at;
     const Script* script;
     std::string mark;  // of a script's call, which its reply repeats
@@ -119,6 +132,10 @@ class Connection {
   static bool can_answer(Step step, Reply reply);
   Heard on_reply(Reply whole, Micros now);
   Heard on_push(Reply push);
+  Heard on_not_listening(std::uint16_t slot, std::string_view error);
+  [[nodiscard]] bool is_ours(std::string_view channel) const;
+  [[nodiscard]] bool may_listen(std::string_view error) const;
+  [[nodiscard]] const char* subscribe_verb() const;
   Heard on_greeting(Step step, Reply reply);
   Heard on_command_reply(const Sent& sent, Reply reply);
   Heard on_time(Heard::What what, Reply reply);
@@ -133,7 +150,7 @@ class Connection {
 
   const Config& config_;
   const Deployment deployment_;
-  const std::string& inbox_;
+  const Inbox& inbox_;
   Link& link_;
   Log& log_;
   ReplyReader reader_;
@@ -143,6 +160,8 @@ class Connection {
   bool slots_asked_ = false;
   std::vector<SlotRange> slots_;
   bool told_unchecked_ = false;
+  bool has_shard_channels_ = false;
+  std::unordered_map<std::uint16_t, Micros> listened_;  // slots, when they were named last
   std::vector<const Script*> loaded_;
   std::uint32_t calls_;
   bool tracking_ = false;

@@ -19,6 +19,7 @@ struct Heard {
     kReplication,  // likewise: INFO, or an error
     kMap,          // of a cluster: slots()
     kMessage,      // in the inbox
+    kLeft,         // slot
     kInvalidated,  // watched keys, or all
   };
 
@@ -27,6 +28,7 @@ struct Heard {
   Micros sent = kNever;  // when the command was that it answers; kNever: none
   std::uint64_t id = 0;  // of that command or watch
   ServerTime server_time = {};
+  std::uint16_t slot = 0;  // that the server has given away
 };
 
 }  // namespace belay

@@ -14,7 +14,7 @@ constexpr Micros kTellDropped = 60 * kSecond;
 
 }  // namespace
 
-Node::Node(const Config& config, Deployment deployment, std::string inbox, std::uint64_t seed,
+Node::Node(const Config& config, Deployment deployment, Inbox inbox, std::uint64_t seed,
            Links links, Log& log)
     : config_(config),
       deployment_(deployment),
@@ -244,6 +244,17 @@ void Node::send(const Command& command, Micros now) {
   connection_->send(command, now);
 }
 
+// While the slot is on its way here, it is heard at the server that it leaves.
+void Node::listen(std::uint16_t slot, Micros now) {
+  if (!asking_) {
+    connection_->listen(slot, now);
+  }
+}
+
+void Node::stop_listening(const SlotSet& in_use, Micros since, Micros now) {
+  connection_->stop_listening(in_use, since, now);
+}
+
 void Node::watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now) {
   connection_->watch(id, keys, now);
 }
@@ -313,6 +324,11 @@ void Node::on_heard(const Heard& heard, Micros now) {
     case What::kMessage:
       if (up()) {
         events_->on_node_message(*this, heard.reply.text(), now);
+      }
+      break;
+    case What::kLeft:
+      if (up()) {
+        events_->on_node_left(*this, heard.slot, now);
       }
       break;
     case What::kInvalidated:

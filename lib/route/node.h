@@ -19,6 +19,7 @@
 #include "route/command.h"
 #include "route/connection.h"
 #include "route/discovery.h"
+#include "route/inbox.h"
 #include "route/node_events.h"
 #include "route/old_connections.h"
 #include "route/peer.h"
@@ -30,8 +31,8 @@ namespace belay {
 class Node final : public Peer {
  public:
   // `links`: to wherever it may be.
-  Node(const Config& config, Deployment deployment, std::string inbox, std::uint64_t seed,
-       Links links, Log& log);
+  Node(const Config& config, Deployment deployment, Inbox inbox, std::uint64_t seed, Links links,
+       Log& log);
 
   // Inputs. From the start on, `events` hears of everything. `now`: kNever where its links lead
   // nowhere until it is told where it is.
@@ -50,6 +51,14 @@ class Node final : public Peer {
 
   // Sends a command. Only while up.
   void send(const Command& command, Micros now);
+  // From now on what others say about this slot is heard. Likewise.
+  void listen(std::uint16_t slot, Micros now);
+  // Ends that for the slots that were not named since and are not in use.
+  void stop_listening(const SlotSet& in_use, Micros since, Micros now);
+
+  // Whether we are sent what was published at other servers, too. Likewise.
+  [[nodiscard]] bool echoes() const { return connection_->echoes(); }
+
   // Asks to be told of the next change of each key; the reply says how many there are. Only where
   // it can be watched.
   void watch(std::uint64_t id, const std::vector<std::string_view>& keys, Micros now);
@@ -130,7 +139,7 @@ class Node final : public Peer {
 
   const Config& config_;
   const Deployment deployment_;
-  const std::string inbox_;
+  const Inbox inbox_;
   Log& log_;
   Backoff backoff_;
   Links links_;

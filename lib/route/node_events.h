@@ -36,6 +36,8 @@ class NodeEvents {
   virtual void on_node_changed(Node& node, std::string_view key, Micros now) = 0;
   // A node of a cluster has said who has which slots, maybe before it is up.
   virtual void on_node_slots(Node& node, const std::vector<SlotRange>& map, Micros now) = 0;
+  // A slot is not on it any more.
+  virtual void on_node_left(Node& node, std::uint16_t slot, Micros now) = 0;
   // A clock sample that was asked for has come.
   virtual void on_node_clock(Node& node, Micros now) = 0;
 };

@@ -10,11 +10,12 @@ namespace belay {
 namespace {
 
 constexpr Micros kTellRefusal = 60 * kSecond;
+constexpr Micros kStopListening = 60 * kSecond;
 
 }  // namespace
 
-Router::Router(const Config& config, Topology topology, Dial dial, std::string inbox,
-               std::uint64_t seed, Log& log)
+Router::Router(const Config& config, Topology topology, Dial dial, Inbox inbox, std::uint64_t seed,
+               Log& log)
     : config_(config),
       topology_(std::move(topology)),
       dial_(std::move(dial)),
@@ -68,7 +69,8 @@ Micros Router::next_deadline() const {
   if (owners_) {
     next = std::min(next, owners_->next_deadline());
     for (const Server& server : servers_.all()) {
-      next = std::min(next, idle_at(server));
+      const bool is_up = server.node != nullptr && server.node->up();
+      next = std::min({next, idle_at(server), is_up ? stop_listening_at_ : kNever});
     }
   }
   return next;
@@ -97,6 +99,19 @@ void Router::close_idle(const std::function<bool(const Node&)>& is_needed, Micro
       servers_.close(server);
     }
   }
+}
+
+void Router::stop_listening(const std::function<SlotSet()>& slots_in_use, Micros now) {
+  if (!topology_.is_cluster() || now < stop_listening_at_) {
+    return;
+  }
+  const SlotSet in_use = slots_in_use();
+  for (const Server& server : servers_.all()) {
+    if (server.node != nullptr && server.node->up()) {
+      server.node->stop_listening(in_use, now - kStopListening, now);
+    }
+  }
+  stop_listening_at_ = now + kStopListening;
 }
 
 void Router::follow_sentinels(Micros now) {

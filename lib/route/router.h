@@ -16,6 +16,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "net/link.h"
+#include "route/inbox.h"
 #include "route/node.h"
 #include "route/sentinels.h"
 #include "route/server_error.h"
@@ -29,7 +30,7 @@ class Router {
  public:
   // `dial` makes links to where servers are. Nodes of a cluster are dialled when a slot of theirs
   // is first needed, any other server at once.
-  Router(const Config& config, Topology topology, Dial dial, std::string inbox, std::uint64_t seed,
+  Router(const Config& config, Topology topology, Dial dial, Inbox inbox, std::uint64_t seed,
          Log& log);
 
   // From now on `events` hears of every node.
@@ -42,9 +43,14 @@ class Router {
   // whatever of that is still on its way comes too late to have an effect.
   void close_idle(const std::function<bool(const Node&)>& is_needed, Micros now);
 
+  // Likewise ends listening to what is published about slots that are not in use.
+  void stop_listening(const std::function<SlotSet()>& slots_in_use, Micros now);
+
   Node& node_of(std::uint16_t slot) { return servers_.node_in(server_of(slot)); }
 
   std::uint16_t group_of(std::uint16_t slot) { return topology_.place_of(slot).group; }
+
+  [[nodiscard]] bool is_cluster() const { return topology_.is_cluster(); }
 
   // Whether any server has said where slots are, or need not.
   [[nodiscard]] bool knows_slots() const { return !owners_ || owners_->knows_any(); }
@@ -70,9 +76,6 @@ class Router {
 
   // Whether anything of an earlier connection may still arrive, at any server.
   [[nodiscard]] bool has_ghosts() const { return servers_.has_ghosts(); }
-
-  // Whether a server sends on what another one has published.
-  [[nodiscard]] bool echoes() const { return topology_.is_cluster(); }
 
   // An error reply is dealt with from now on. If it says where a slot is, what is sent for that
   // slot until `end_reply` goes there: after MOVED for good, after ASK each command with ASKING.
@@ -125,6 +128,7 @@ class Router {
   std::optional<SlotOwners> owners_;  // of a cluster
   std::optional<Sentinels> sentinels_;
   Micros tell_refusal_at_ = 0;
+  Micros stop_listening_at_ = 0;
   // While an error reply is dealt with.
   bool follows_ = false;
   std::optional<Redirect> detour_;

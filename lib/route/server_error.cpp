@@ -60,9 +60,10 @@ ServerError classify_error(std::string_view error) {
 std::string explained(std::string_view words, const Credentials& us) {
   const std::int32_t status = classify_error(words).status;
   const bool about_user = status == BELAY_AUTH_FAILED || status == BELAY_NOT_PERMITTED;
+  const bool moves = words.starts_with("TRYAGAIN") || words.starts_with("ASK ");
   return us.masked(words) +
          (about_user ? " (user '" + (us.user.empty() ? "default" : us.user) + "')" : "") +
-         (words.starts_with("TRYAGAIN") ? " (its slot moves to another server)" : "");
+         (moves ? " (its slot moves to another server)" : "");
 }
 
 std::string_view error_words(Reply reply) {

@@ -16,7 +16,7 @@ bool Server::serves(Micros now) const {
   return node != nullptr && node->up() && now < node->overdue_at() && now >= out_until;
 }
 
-Servers::Servers(const Config& config, Deployment deployment, Dial dial, std::string inbox,
+Servers::Servers(const Config& config, Deployment deployment, Dial dial, Inbox inbox,
                  std::uint64_t seed, Log& log)
     : config_(config),
       deployment_(deployment),

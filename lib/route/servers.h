@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "net/link.h"
+#include "route/inbox.h"
 #include "route/node.h"
 #include "route/topology.h"
 
@@ -33,8 +34,8 @@ struct Server {
 class Servers {
  public:
   // `dial` makes links to where they are.
-  Servers(const Config& config, Deployment deployment, Dial dial, std::string inbox,
-          std::uint64_t seed, Log& log);
+  Servers(const Config& config, Deployment deployment, Dial dial, Inbox inbox, std::uint64_t seed,
+          Log& log);
 
   // From now on `events` hears of every node. `now`: see Node.
   void start(NodeEvents& events, Micros now);
@@ -42,7 +43,9 @@ class Servers {
   void on_timer(Micros now);
   [[nodiscard]] Micros next_deadline() const;
 
-  Server& add(std::vector<Endpoint> endpoints) { return all_.emplace_back(std::move(endpoints)); }
+  Server& add(std::vector<Endpoint> endpoints) {
+    return all_.emplace_back(Server{std::move(endpoints)});
+  }
 
   // The node of a cluster that is there; null: none that is known.
   Server* find(const Endpoint& endpoint);
@@ -68,7 +71,7 @@ class Servers {
   const Config& config_;
   const Deployment deployment_;
   const Dial dial_;
-  const std::string inbox_;
+  const Inbox inbox_;
   std::uint64_t seed_;  // of the next node
   Log& log_;
   NodeEvents* events_ = nullptr;

@@ -41,9 +41,7 @@ struct Topology {
   bool has_entrance = false;
 
   // Slots move between the nodes of a cluster, also to others than these, and a node is connected
-  // to while it is in use. What is published at any reaches the subscribers of all, but each counts
-  // only its own: who is told that a name is theirs may have been taken for gone by the server that
-  // said so.
+  // to while it is in use.
   [[nodiscard]] bool is_cluster() const { return deployment == Deployment::kCluster; }
 
   // One that is connected to first.

@@ -27,6 +27,7 @@ if #record >= @HEADER_SIZE@ then
   local time = redis.call('TIME')
   local ts = time[1] * 1000000 + time[2]
   local to, epoch, grant, delay, secret, info
+  local publish = inbox:sub(-2) == '}:' and redis.REDIS_VERSION_NUM and 'SPUBLISH' or 'PUBLISH'
   local key, place, waits = KEYS[1], struct.pack('<d', head), head + 1 < tail and 1 or 0
   if kind == @LOCK@ and flags == 0 and begin == '\@VERSION@\@LOCK@' and holder == claim and claim:byte() > 0
     and fence >= 0 and fence <= given and given < last and last <= @MOST_FENCE@ and until_ >= ts and held_delay >= 0
@@ -46,7 +47,7 @@ if #record >= @HEADER_SIZE@ then
     if to and waits == 1 then
       redis.set_repl(redis.REPL_NONE)
       local listeners = #behind >= @ENTRY_SIZE@ and struct.unpack('<d', behind, @LIMIT_OFFSET@ + 1) == 0
-        and redis.pcall('PUBLISH', inbox .. behind:sub(1, @CLIENT_SIZE@),
+        and redis.pcall(publish, inbox .. behind:sub(1, @CLIENT_SIZE@),
           struct.pack('<BBc8dd', @NEXT@, @LOCK@, behind:sub(@CLIENT_SIZE@ + 1), ts, grant + delay) .. key)
       redis.set_repl(redis.REPL_ALL)
       to = (tonumber(listeners) or 0) > 0 and to
@@ -61,10 +62,10 @@ if #record >= @HEADER_SIZE@ then
     local message = struct.pack('<BBdddddB', @GRANT@, @LOCK@, epoch, ts, given + 1, last, grant, waits)
     local mac = redis.sha1hex(secret .. redis.sha1hex(secret .. client .. message .. key))
     redis.set_repl(redis.REPL_NONE)
-    local listeners = tonumber(redis.pcall('PUBLISH', inbox .. client, message .. mac .. key)) or 0
+    local listeners = tonumber(redis.pcall(publish, inbox .. client, message .. mac .. key)) or 0
     local settled = from:sub(1, @CLIENT_SIZE@)
     if listeners > 0 and from:byte() > 0 and settled ~= client then
-      redis.pcall('PUBLISH', inbox .. settled, struct.pack('<BBc8d', @SETTLED@, @LOCK@, from:sub(@CLIENT_SIZE@ + 1), ts) .. key)
+      redis.pcall(publish, inbox .. settled, struct.pack('<BBc8d', @SETTLED@, @LOCK@, from:sub(@CLIENT_SIZE@ + 1), ts) .. key)
     end
     redis.set_repl(redis.REPL_ALL)
     if listeners > 0 then

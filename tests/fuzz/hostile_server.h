@@ -19,7 +19,7 @@ class HostileServer {
 
   // `client`: whom it serves, with the secrets that its acquires tell.
   HostileServer(Input& input, Identity client)
-      : input_(input), client_(std::move(client)), inbox_(client_.inbox()) {}
+      : input_(input), client_(std::move(client)), inbox_(client_.inbox().channel(0)) {}
 
   void set_time(Micros time) { time_ = time; }
 

@@ -153,8 +153,8 @@ class Session final : public EngineEvents {
   std::string greeting() {
     return "%2\r\n" + bulk("version") + bulk("7.0") + bulk("role") +
            bulk(input_.any_of({"master", "replica"})) + ":5\r\n>3\r\n" + bulk("subscribe") +
-           bulk(dialect_.inbox()) + ":1\r\n+OK\r\n" + bulk("run_id:x\r\n") + bulk("") + "*2\r\n" +
-           bulk("100") + bulk("0");
+           bulk(dialect_.inbox().channel(0)) + ":1\r\n+OK\r\n" + bulk("run_id:x\r\n") + bulk("") +
+           "*2\r\n" + bulk("100") + bulk("0");
   }
 
   void check() {

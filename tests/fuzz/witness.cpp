@@ -189,6 +189,10 @@ void Witness::on_node_slots(Node& node, const std::vector<SlotRange>& map, Micro
   engine_.on_node_slots(node, map, now);
 }
 
+void Witness::on_node_left(Node& node, std::uint16_t slot, Micros now) {
+  engine_.on_node_left(node, slot, now);
+}
+
 void Witness::on_node_clock(Node& node, Micros now) {
   engine_.on_node_clock(node, now);
 }

@@ -41,6 +41,7 @@ class Witness final : public NodeEvents {
   void on_node_flushed(Node& node, Micros now) override;
   void on_node_changed(Node& node, std::string_view key, Micros now) override;
   void on_node_slots(Node& node, const std::vector<SlotRange>& map, Micros now) override;
+  void on_node_left(Node& node, std::uint16_t slot, Micros now) override;
   void on_node_clock(Node& node, Micros now) override;
 
  private:

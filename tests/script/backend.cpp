@@ -150,7 +150,7 @@ void Backend::stop_listening(const std::string& channel) {
 std::vector<Message> Backend::take_messages() {
   std::vector<Message> messages;
   for (const Reply& push : take_pushes()) {
-    if (push.elements.size() == 3 && push.elements[0].text == "message") {
+    if (push.elements.size() == 3 && push.elements[0].text.ends_with("message")) {
       messages.push_back({push.elements[1].text, push.elements[2].text});
     }
   }

@@ -222,6 +222,11 @@ class LockTest : public testing::TestWithParam<Backend::Kind> {
 
   Reply command(const std::vector<std::string>& argv) { return backend_->execute(argv); }
 
+  // By the connection at which messages arrive.
+  Reply command_of_listener(const std::vector<std::string>& argv) {
+    return backend_->execute_as_listener(argv);
+  }
+
   Acquired acquire_with(const AcquireCall& call);
   Acquired acquire(const std::string& client, std::int64_t epoch = 1);
   Acquired try_acquire(const std::string& client, std::int64_t epoch = 1);

@@ -84,7 +84,11 @@ std::string Forger::altered(std::string payload) {
 
 void Forger::forge(std::int64_t processes) {
   Random& random = world_.random();
-  Heard message{"belay:in:" + client_of(static_cast<int>(random.between(0, processes - 1))), ""};
+  const int to = static_cast<int>(random.between(0, processes - 1));
+  const auto last = static_cast<std::int64_t>(names_.size()) - 1;
+  const std::string& name = names_[static_cast<std::size_t>(random.between(0, last))];
+  const Inbox inbox = identity_of(to, world_.is_a_cluster()).inbox();
+  Heard message{inbox.channel(slot_of(key_of("belay:", 'r', name))), ""};
   if (heard_.empty() || world_.chance(50)) {
     message.payload = made_up();
   } else {
@@ -98,9 +102,12 @@ void Forger::forge(std::int64_t processes) {
   }
   world_.trace("somebody forges a message of kind " + std::to_string(int{message.payload[0]}) +
                " to " + message.channel);
-  Server& server = world_.server(world_.some_host());
+  const bool is_sharded = world_.has_shard_channels();
+  Server& server =
+      is_sharded ? world_.server_of(message.channel) : world_.server(world_.some_host());
   const int connection = server.connect([](std::string_view) {});
-  static_cast<void>(server.execute(connection, {"PUBLISH", message.channel, message.payload}));
+  const char* const verb = is_sharded ? "SPUBLISH" : "PUBLISH";
+  static_cast<void>(server.execute(connection, {verb, message.channel, message.payload}));
   server.disconnect(connection);
 }
 

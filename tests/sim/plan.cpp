@@ -323,6 +323,7 @@ Plan make_plan(Random& random) {
   }
   if (plan.cluster) {
     plan.slots_apart = true;
+    plan.old = random.between(1, 100) <= 30;
     // A slot that comes from another clock would be as if its own had stepped.
     plan.faults.clock_back = plan.faults.clock_forward = false;
   }

@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::string_view kIdPrefix = "sim-process-";
 
-Identity identity_of(int number) {
-  const std::string id = client_of(number);
-  return {id, "belay:", std::to_string(100 + number) + " simhost process", "secret of " + id};
-}
-
 Config config_of(Micros watchdog_lease, Micros request_timeout) {
   Config config;
   config.watchdog_lease = watchdog_lease;
@@ -63,6 +58,12 @@ std::string client_of(int number) {
   return id;
 }
 
+Identity identity_of(int number, bool in_cluster) {
+  const std::string id = client_of(number);
+  return {id, "belay:", std::to_string(100 + number) + " simhost process", "secret of " + id,
+          in_cluster};
+}
+
 int process_of(std::string_view client) {
   return std::atoi(std::string(client.substr(kIdPrefix.size())).c_str());
 }
@@ -75,7 +76,7 @@ Process::Process(World& world, int number, Observer observer, Micros watchdog_le
       offset_(world.random().between(5 * kSecond, 15 * kSecond)),
       drift_ppm_(world.some_drift()),
       config_(config_of(watchdog_lease, request_timeout)),
-      dialect_(identity_of(number), config_.request_timeout),
+      dialect_(identity_of(number, world.is_a_cluster()), config_.request_timeout),
       core_(
           config_, dialect_, topology_of(world, slots_apart),
           [this](const Endpoint& endpoint) { return dial(endpoint); }, log_, *this, last_hold_,

@@ -18,8 +18,9 @@
 
 namespace belay::sim {
 
-// The id of a process's client, and the number in it.
+// The id of a process's client, who it is with that, and the number in it.
 std::string client_of(int number);
+Identity identity_of(int number, bool in_cluster);
 int process_of(std::string_view client);
 
 class Process final : public EngineEvents {

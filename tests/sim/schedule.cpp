@@ -132,7 +132,7 @@ class Schedule {
       world_.speed_up_servers();
     }
     if (plan_.cluster) {
-      world_.become_a_cluster();
+      world_.become_a_cluster(plan_.old);
     }
     if (plan_.replicas > 0) {
       world_.become_replicated(1 + plan_.replicas, plan_.clocks_apart);

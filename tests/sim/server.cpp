@@ -16,7 +16,7 @@ namespace {
 // Why the command may not run, or "".
 std::string refusal(const ServerState& server, const Session& session, const Command* command,
                     Server::Args argv) {
-  if (command == nullptr) {
+  if (command == nullptr || (server.is_old && (command->flags & kShard) != 0)) {
     return "ERR unknown command '" + std::string(argv[0]) + "'";
   }
   if (!arity_fits(*command, argv.size())) {
@@ -67,10 +67,18 @@ void Server::set_client_commands_allowed(bool allowed) {
 }
 
 void Server::join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots,
-                          std::function<std::vector<SlotRun>()> map, Bus bus) {
+                          std::function<std::vector<SlotRun>()> map, Bus bus, bool is_old) {
   state_->slots = std::move(slots);
   state_->slot_map = std::move(map);
   state_->bus = std::move(bus);
+  state_->is_old = is_old;
+  if (is_old) {
+    state_->lua->become_old();
+  }
+}
+
+void Server::give_away(std::uint16_t slot) {
+  state_->give_away(slot);
 }
 
 void Server::become_a_sentinel(std::function<MasterSeen()> seen) {
@@ -89,7 +97,7 @@ void Server::demote() {
 }
 
 void Server::hear(std::string_view channel, std::string_view payload) {
-  state_->publish(channel, payload);
+  state_->publish(ChannelKind::kPlain, channel, payload);
 }
 
 void Server::set_number_digits(Digits digits) {

@@ -76,9 +76,11 @@ class Server {
   void set_client_commands_allowed(bool allowed);
   void set_number_digits(Digits digits);
   // From now on the server is a node of a cluster, which tells the others what is published.
-  // `map`: what it says of all slots.
+  // `map`: what it says of all slots. `is_old`: it is a Redis 6.2, without shard channels.
   void join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots,
-                    std::function<std::vector<SlotRun>()> map, Bus bus);
+                    std::function<std::vector<SlotRun>()> map, Bus bus, bool is_old);
+  // A slot is another node's from now on: who listens to channels in it is told.
+  void give_away(std::uint16_t slot);
   // From now on the server is a sentinel, which says this when it is asked.
   void become_a_sentinel(std::function<MasterSeen()> seen);
   // From now on it is the master, with the data of its copy; or a replica, whose data are another

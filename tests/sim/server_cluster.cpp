@@ -12,6 +12,9 @@ namespace {
 // The keys that a command names, also those of a script.
 std::span<const std::string_view> named_by(const Command& command,
                                            std::span<const std::string_view> argv) {
+  if ((command.flags & kShard) != 0) {
+    return command.name == "spublish" ? argv.subspan(1, 1) : argv.subspan(1);
+  }
   if (!is_script(command)) {
     return keys_of(command, argv).words;
   }
@@ -23,7 +26,7 @@ std::span<const std::string_view> named_by(const Command& command,
 
 }  // namespace
 
-// As Redis 7 and 8, and Valkey 8 and 9, decide it (getNodeByQuery).
+// As Redis 6.2 to 8, and Valkey 8 and 9, decide it (getNodeByQuery).
 std::string redirection(ServerState& server, const Session& session, const Command& command,
                         std::span<const std::string_view> argv) {
   const std::span<const std::string_view> keys = named_by(command, argv);
@@ -36,12 +39,17 @@ std::string redirection(ServerState& server, const Session& session, const Comma
     return "CROSSSLOT Keys in request don't hash to the same slot";
   }
   const SlotPlace place = server.slots(slot);
+  if ((command.flags & kShard) != 0) {  // channels stay until the slot has gone
+    const bool is_heard = place.is_here || (place.is_coming && session.asking);
+    return is_heard ? std::string() : "MOVED " + std::to_string(slot) + " " + place.other;
+  }
   const auto missing = std::count_if(keys.begin(), keys.end(), [&server](std::string_view key) {
     return server.find_now(key) == nullptr;
   });
   const bool all = missing == static_cast<std::ptrdiff_t>(keys.size());
   const bool asked = place.is_coming && session.asking;
-  if ((asked && keys.size() > 1 && missing > 0) || (place.is_leaving && missing > 0 && !all)) {
+  const bool is_split = place.is_leaving && missing > 0 && !all && !server.is_old;
+  if ((asked && keys.size() > 1 && missing > 0) || is_split) {
     return "TRYAGAIN Multiple keys request during rehashing of slot";
   }
   const std::string where = std::to_string(slot) + " " + place.other;

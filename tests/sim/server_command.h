@@ -25,6 +25,7 @@ enum CommandFlag : unsigned {
   kDenyOom = 2,
   kNoScript = 4,
   kBeforeAuth = 8,
+  kShard = 16,  // about channels, each of which is in a slot
 };
 
 struct Command {

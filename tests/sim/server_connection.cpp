@@ -8,7 +8,10 @@
 namespace belay::sim {
 namespace {
 
-constexpr std::string_view kVersion = "7.0.15";
+std::string_view version_of(const ServerState& server) {
+  return server.is_old ? "6.2.14" : "7.0.15";
+}
+
 constexpr std::string_view kWrongPassword =
     "WRONGPASS invalid username-password pair or user is disabled.";
 
@@ -87,7 +90,7 @@ void hello(Call& call) {
   call.reply.bulk("server");
   call.reply.bulk("redis");
   call.reply.bulk("version");
-  call.reply.bulk(kVersion);
+  call.reply.bulk(version_of(call.server));
   call.reply.bulk("proto");
   call.reply.integer(3);
   call.reply.bulk("id");
@@ -219,7 +222,7 @@ void client(Call& call) {
 }
 
 void info(Call& call) {
-  std::string text = "# Server\r\nredis_version:" + std::string(kVersion) +
+  std::string text = "# Server\r\nredis_version:" + std::string(version_of(call.server)) +
                      "\r\nredis_mode:standalone\r\nrun_id:" + call.server.run_id +
                      "\r\ntcp_port:6379\r\n";
   text += "\r\n# Memory\r\nmaxmemory:" + std::to_string(call.server.maxmemory) +
@@ -273,14 +276,28 @@ void answer_subscription(Call& call, std::string_view kind, std::string_view cha
 
 void subscribe(Call& call) {
   for (const std::string_view channel : call.argv.subspan(1)) {
-    call.server.subscribe(*call.session, channel);
+    call.server.subscribe(*call.session, ChannelKind::kPlain, channel);
     answer_subscription(call, "subscribe", channel);
+  }
+}
+
+void ssubscribe(Call& call) {
+  for (const std::string_view channel : call.argv.subspan(1)) {
+    call.server.subscribe(*call.session, ChannelKind::kShard, channel);
+    answer_subscription(call, "ssubscribe", channel);
+  }
+}
+
+void sunsubscribe(Call& call) {
+  for (const std::string_view channel : call.argv.subspan(1)) {
+    call.server.unsubscribe(*call.session, ChannelKind::kShard, channel);
+    answer_subscription(call, "sunsubscribe", channel);
   }
 }
 
 void unsubscribe(Call& call) {
   for (const std::string_view channel : call.argv.subspan(1)) {
-    call.server.unsubscribe(*call.session, channel);
+    call.server.unsubscribe(*call.session, ChannelKind::kPlain, channel);
     answer_subscription(call, "unsubscribe", channel);
   }
   if (call.argv.size() > 1) {
@@ -290,8 +307,8 @@ void unsubscribe(Call& call) {
     answer_subscription(call, "unsubscribe", {});
   }
   while (!call.session->channels.empty()) {
-    const std::string channel = call.session->channels.front();
-    call.server.unsubscribe(*call.session, channel);
+    const std::string channel = call.session->channels.front().substr(1);
+    call.server.unsubscribe(*call.session, ChannelKind::kPlain, channel);
     answer_subscription(call, "unsubscribe", channel);
   }
 }
@@ -300,7 +317,11 @@ void publish(Call& call) {
   if (call.server.bus) {
     call.server.bus(call.argv[1], call.argv[2]);
   }
-  call.reply.integer(call.server.publish(call.argv[1], call.argv[2]));
+  call.reply.integer(call.server.publish(ChannelKind::kPlain, call.argv[1], call.argv[2]));
+}
+
+void spublish(Call& call) {
+  call.reply.integer(call.server.publish(ChannelKind::kShard, call.argv[1], call.argv[2]));
 }
 
 void config(Call& call) {
@@ -370,6 +391,9 @@ constexpr Command kCommands[] = {
     {"subscribe", -2, kNoScript, 0, 0, subscribe},
     {"unsubscribe", -1, kNoScript, 0, 0, unsubscribe},
     {"publish", 3, 0, 0, 0, publish},
+    {"ssubscribe", -2, kNoScript | kShard, 0, 0, ssubscribe},
+    {"sunsubscribe", -2, kNoScript | kShard, 0, 0, sunsubscribe},
+    {"spublish", 3, kShard, 0, 0, spublish},
     {"config", -2, kNoScript, 0, 0, config},
     {"sentinel", -2, kNoScript, 0, 0, sentinel},
 };

@@ -18,7 +18,8 @@ namespace belay::sim {
 namespace {
 
 constexpr int kMaxDepth = 100;
-constexpr int kReplicateAll = 3;  // to the append-only file and to replicas
+constexpr int kVersionNumber = 0x0007000F;  // of 7.0.15
+constexpr int kReplicateAll = 3;            // to the append-only file and to replicas
 // Collect when the heap has grown to this many per cent: often, so that it stays in the processor's
 // cache.
 constexpr int kCollectorPause = 150;
@@ -360,12 +361,21 @@ void LuaHost::register_redis_library() {
   lua_setfield(lua_, -2, "REPL_NONE");
   lua_pushnumber(lua_, kReplicateAll);
   lua_setfield(lua_, -2, "REPL_ALL");
+  lua_pushnumber(lua_, kVersionNumber);
+  lua_setfield(lua_, -2, "REDIS_VERSION_NUM");
   const luaL_Reg bound[] = {{"call", call_and_raise}, {"pcall", call_and_return}};
   for (const luaL_Reg& function : bound) {
     lua_pushlightuserdata(lua_, this);
     lua_pushcclosure(lua_, function.func, 1);
     lua_setfield(lua_, -2, function.name);
   }
+  lua_pop(lua_, 1);
+}
+
+void LuaHost::become_old() {
+  lua_getglobal(lua_, "redis");
+  lua_pushnil(lua_);
+  lua_setfield(lua_, -2, "REDIS_VERSION_NUM");
   lua_pop(lua_, 1);
 }
 

@@ -47,6 +47,9 @@ class LuaHost {
 
   void flush();
 
+  // From now on scripts find themselves on Redis 6.2, until the host is given back.
+  void become_old();
+
   using Args = std::span<const std::string_view>;
   // Runs a script that was loaded. `reply` gets its result or its error.
   void run(std::string_view sha1, Args keys, Args args, RespWriter& reply);

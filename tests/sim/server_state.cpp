@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/sha1.h"
+#include "route/slot.h"
 #include "sim/server_command.h"
 
 namespace belay::sim {
@@ -19,6 +20,11 @@ const std::string_view* undeclared_key(const Keys& keys,
     }
   }
   return nullptr;
+}
+
+// Whether a shard channel is in another slot than the keys of the script.
+bool is_elsewhere(std::string_view channel, std::span<const std::string_view> declared) {
+  return !declared.empty() && slot_of(channel) != slot_of(declared.front());
 }
 
 }  // namespace
@@ -40,6 +46,11 @@ void ServerState::call(std::span<const std::string_view> argv, RespWriter& reply
   }
   if ((command->flags & kNoScript) != 0) {
     reply.error("ERR This Redis command is not allowed from script");
+    return;
+  }
+  if ((command->flags & kShard) != 0 && (is_old || is_elsewhere(argv[1], script_keys))) {
+    reply.error(is_old ? "ERR Unknown Redis command called from script"
+                       : "ERR Script attempted to access a non local key in a cluster node");
     return;
   }
   const Keys keys = keys_of(*command, argv);
@@ -71,7 +82,8 @@ void ServerState::drop(int id) {
     return;
   }
   while (!gone->channels.empty()) {
-    unsubscribe(*gone, std::string(gone->channels.back()));
+    const std::string last = gone->channels.back();
+    unsubscribe(*gone, static_cast<ChannelKind>(last.front()), last.substr(1));
   }
   sessions.erase(id);
 }
@@ -81,34 +93,36 @@ void ServerState::new_run() {
   run_id = sha1_hex("run " + std::to_string(seed) + " " + std::to_string(run));
 }
 
-void ServerState::subscribe(Session& to, std::string_view channel) {
-  if (std::find(to.channels.begin(), to.channels.end(), channel) != to.channels.end()) {
+void ServerState::subscribe(Session& to, ChannelKind kind, std::string_view channel) {
+  const std::string named = static_cast<char>(kind) + std::string(channel);
+  if (std::find(to.channels.begin(), to.channels.end(), named) != to.channels.end()) {
     return;
   }
-  to.channels.emplace_back(channel);
-  channels[std::string(channel)].push_back(to.id);
+  to.channels.emplace_back(named);
+  channels[named].push_back(to.id);
 }
 
-void ServerState::unsubscribe(Session& from, std::string_view channel) {
-  const auto found = channels.find(channel);
+void ServerState::unsubscribe(Session& from, ChannelKind kind, std::string_view channel) {
+  const std::string named = static_cast<char>(kind) + std::string(channel);
+  const auto found = channels.find(named);
   if (found == channels.end() || std::erase(found->second, from.id) == 0) {
     return;
   }
   if (found->second.empty()) {
     channels.erase(found);
   }
-  std::erase(from.channels, channel);
+  std::erase(from.channels, named);
 }
 
-int ServerState::publish(std::string_view channel, std::string_view payload) {
-  const auto found = channels.find(channel);
+int ServerState::publish(ChannelKind kind, std::string_view channel, std::string_view payload) {
+  const auto found = channels.find(static_cast<char>(kind) + std::string(channel));
   if (found == channels.end()) {
     return 0;
   }
   push_bytes.clear();
   RespWriter message(push_bytes, RespWriter::Protocol::kResp3);
   message.push(3);
-  message.bulk("message");
+  message.bulk(kind == ChannelKind::kShard ? "smessage" : "message");
   message.bulk(channel);
   message.bulk(payload);
   for (const int id : found->second) {
@@ -118,6 +132,28 @@ int ServerState::publish(std::string_view channel, std::string_view payload) {
     }
   }
   return static_cast<int>(found->second.size());
+}
+
+void ServerState::give_away(std::uint16_t slot) {
+  for (auto& [id, session] : sessions) {
+    for (const std::string& named : std::vector<std::string>(session.channels)) {
+      const std::string channel = named.substr(1);
+      if (static_cast<ChannelKind>(named.front()) != ChannelKind::kShard ||
+          slot_of(channel) != slot) {
+        continue;
+      }
+      unsubscribe(session, ChannelKind::kShard, channel);
+      push_bytes.clear();
+      RespWriter message(push_bytes, RespWriter::Protocol::kResp3);
+      message.push(3);
+      message.bulk("sunsubscribe");
+      message.bulk(channel);
+      message.integer(static_cast<std::int64_t>(session.channels.size()));
+      if (session.push) {
+        session.push(push_bytes);
+      }
+    }
+  }
 }
 
 void ServerState::invalidate(const Keys& keys) {

@@ -25,10 +25,12 @@ struct Keys {
   std::size_t step = 1;
 };
 
+enum class ChannelKind : char { kPlain = 'p', kShard = 's' };
+
 struct Session {
   int id = 0;
   Server::Push push;
-  std::vector<std::string> channels;
+  std::vector<std::string> channels;  // each after its kind
   std::string name;
   std::string library;
   bool tracking = false;
@@ -58,10 +60,12 @@ struct ServerState final : ScriptCommands {
   // Forgets a connection.
   void drop(int id);
   void new_run();
-  void subscribe(Session& to, std::string_view channel);
-  void unsubscribe(Session& from, std::string_view channel);
+  void subscribe(Session& to, ChannelKind kind, std::string_view channel);
+  void unsubscribe(Session& from, ChannelKind kind, std::string_view channel);
   // Returns the receivers.
-  int publish(std::string_view channel, std::string_view payload);
+  int publish(ChannelKind kind, std::string_view channel, std::string_view payload);
+  // Ends the subscriptions to shard channels of that slot, and says so.
+  void give_away(std::uint16_t slot);
   // Tells connections with tracking that any key may have changed.
   void invalidate_all();
   // Tells those that track these keys that they have changed, once.
@@ -77,6 +81,7 @@ struct ServerState final : ScriptCommands {
   Server::Bus bus;
   std::function<MasterSeen()> master_seen;  // none: no sentinel
   bool is_replica = false;
+  bool is_old = false;
   bool client_commands_allowed = true;
   Digits digits = Digits::kSeventeen;
   std::int64_t maxmemory = 0;  // any limit counts as exceeded
@@ -85,8 +90,8 @@ struct ServerState final : ScriptCommands {
   Store replica;
   LuaHost::Borrowed lua;
   std::map<int, Session> sessions;
-  StringMap<std::vector<int>> channels;
-  StringMap<std::set<int>> tracked;  // key -> connections
+  StringMap<std::vector<int>> channels;  // each after its kind
+  StringMap<std::set<int>> tracked;      // key -> connections
   int next_id = 1;
   std::uint64_t seed;
   std::uint64_t run = 0;

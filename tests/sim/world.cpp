@@ -380,8 +380,9 @@ Micros World::data_lost_at(std::size_t host) const {
   return latest;
 }
 
-void World::become_a_cluster() {
+void World::become_a_cluster(bool are_old) {
   is_a_cluster_ = true;
+  are_old_ = are_old;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     hosts_[i].offset = static_cast<Micros>(i) * kMillisecond;
     hosts_[i].drift_ppm = hosts_.front().drift_ppm;
@@ -389,7 +390,8 @@ void World::become_a_cluster() {
                                   [this, i] { return slot_map_at(i); },
                                   [this, i](std::string_view channel, std::string_view payload) {
                                     tell_other_nodes(i, std::string(channel), std::string(payload));
-                                  });
+                                  },
+                                  are_old);
   }
 }
 
@@ -434,6 +436,7 @@ void World::end_move(std::uint16_t slot) {
   trace("slot " + std::to_string(slot) + " has moved");
   owners_[slot] = move.to;
   moves_.erase(slot);
+  server(move.from).give_away(slot);
 }
 
 void World::move_slot(std::uint16_t slot, std::size_t to, Micros longest_pause) {

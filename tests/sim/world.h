@@ -209,10 +209,13 @@ class World {
   // Whether its slot has ever moved, or begun to.
   bool has_moved(std::string_view key) const;
 
-  // From now on the servers are nodes of a cluster, and send away what is not theirs.
-  void become_a_cluster();
+  // From now on the servers are nodes of a cluster, and send away what is not theirs. `are_old`:
+  // of Redis 6.2.
+  void become_a_cluster(bool are_old = false);
 
   bool is_a_cluster() const { return is_a_cluster_; }
+
+  bool has_shard_channels() const { return is_a_cluster_ && !are_old_; }
 
   // The slot goes to another node, a key after each pause.
   void move_slot(std::uint16_t slot, std::size_t to, Micros longest_pause);
@@ -407,6 +410,7 @@ class World {
   Micros data_lost_ = -1;
   std::optional<Replication> replication_;
   bool is_a_cluster_ = false;
+  bool are_old_ = false;
   std::map<std::uint16_t, std::size_t> owners_;                     // of slots that are not at home
   std::map<std::uint16_t, Move> moves_;                             // that go on
   std::map<std::pair<std::size_t, std::size_t>, Micros> heard_at_;  // of one node, by another

@@ -49,7 +49,8 @@ class NoPipeSignal {
 };
 
 bool is_subscription(const std::string& name) {
-  return strcasecmp(name.c_str(), "SUBSCRIBE") == 0 || strcasecmp(name.c_str(), "UNSUBSCRIBE") == 0;
+  const auto is = [&name](const char* verb) { return strcasecmp(name.c_str(), verb) == 0; };
+  return is("SUBSCRIBE") || is("UNSUBSCRIBE") || is("SSUBSCRIBE") || is("SUNSUBSCRIBE");
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ class Redis {
   ~Redis() = default;
 
   [[nodiscard]] bool connected() const;
-  // Runs one command. SUBSCRIBE and UNSUBSCRIBE, of one channel, answer with their push message.
+  // Runs one command. SUBSCRIBE and UNSUBSCRIBE, also of a shard channel, answer with their push
+  // message; of one channel.
   Reply command(const std::vector<std::string>& argv);
   // All push messages so far: those of each command that was answered before this call are among
   // them.

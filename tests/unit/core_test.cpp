@@ -47,7 +47,7 @@ class CoreTest : public testing::Test {
   void greet_but_for_time(Server& server) {
     core_.node(server.link)->on_link_open(now_);
     answer(server, "%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:5\r\n");
-    answer(server, ">3\r\n$9\r\nsubscribe\r\n" + bulk(me_.inbox()) + ":1\r\n");
+    answer(server, ">3\r\n$9\r\nsubscribe\r\n" + bulk(me_.inbox().channel(0)) + ":1\r\n");
     answer(server, "+OK\r\n" + bulk("run_id:" + server.run + "\r\n") + bulk(""));
   }
 

@@ -24,6 +24,8 @@ class Counted final : public NodeEvents {
 
   void on_node_changed(Node&, std::string_view, Micros) override {}
 
+  void on_node_left(Node&, std::uint16_t, Micros) override {}
+
   void on_node_clock(Node&, Micros) override {}
 
   void on_node_slots(Node&, const std::vector<SlotRange>&, Micros) override {}

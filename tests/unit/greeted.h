@@ -69,7 +69,7 @@ class GreetedNode : public testing::Test {
     node_.on_timer(now_);
     node_.on_link_open(now_);
     answer("%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:" + connection + "\r\n");
-    answer(">3\r\n$9\r\nsubscribe\r\n" + bulk(me_.inbox()) + ":1\r\n");
+    answer(">3\r\n$9\r\nsubscribe\r\n" + bulk(me_.inbox().channel(0)) + ":1\r\n");
     answer("+OK\r\n" + bulk("run_id:r\r\n") + bulk("") + "*2\r\n$3\r\n100\r\n$1\r\n0\r\n");
   }
 

@@ -80,9 +80,12 @@ class NodeHostsTest : public testing::Test {
                warnings_.push_back(message);
              }
            }};
-  Node node_{
-      config_, Deployment::kReplicated, "inbox", 1, {borrowed(first_.link), borrowed(second_.link)},
-      log_};
+  Node node_{config_,
+             Deployment::kReplicated,
+             Inbox{"in", "box"},
+             1,
+             {borrowed(first_.link), borrowed(second_.link)},
+             log_};
 };
 
 TEST_F(NodeHostsTest, LeavesAReplicaAtOnceForTheNext) {

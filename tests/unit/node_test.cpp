@@ -37,6 +37,8 @@ class Heard final : public NodeEvents {
     maps.push_back(map.size());
   }
 
+  void on_node_left(Node&, std::uint16_t, Micros) override {}
+
   void on_node_clock(Node&, Micros) override { ++clock; }
 
   int up = 0;
@@ -83,7 +85,7 @@ class NodeTest : public testing::Test {
   FakeLink link;
   Heard heard;
   Log log{BELAY_LOG_NONE, [] {}};
-  Node node{config, Deployment::kSingle, "inbox", 1, {borrowed(link)}, log};
+  Node node{config, Deployment::kSingle, Inbox{"in", "box"}, 1, {borrowed(link)}, log};
 };
 
 TEST_F(NodeTest, IsUpAfterItsGreeting) {
@@ -182,12 +184,12 @@ TEST_F(NodeTest, SendsTheBodyOfAScriptOnceAConnection) {
 
 TEST_F(NodeTest, SendsTheBodyAgainWhenTheServerHasForgottenIt) {
   greet();
-  node.send({1, &kScript, {}, {}}, now);
-  node.send({2, &kScript, {}, {}}, now);
+  node.send({1, &kScript, {"key"}, {}}, now);
+  node.send({2, &kScript, {"key"}, {}}, now);
   answer(link.marks.marked("$2\r\nhi\r\n"));
   link.sent.clear();
   answer("-NOSCRIPT No matching script\r\n");
-  node.send({3, &kScript, {}, {}}, now);
+  node.send({3, &kScript, {"key"}, {}}, now);
   EXPECT_TRUE(link.has_sent("return 1"));
 }
 
@@ -202,9 +204,9 @@ TEST_F(NodeTest, GivesRepliesToTheirCommandsInOrder) {
 
 TEST_F(NodeTest, GivesAScriptsReplyWithoutItsMark) {
   greet();
-  node.send({7, &kScript, {}, {}}, now);
-  node.send({8, &kScript, {}, {}}, now);
-  node.send({9, &kScript, {}, {}}, now);
+  node.send({7, &kScript, {"key"}, {}}, now);
+  node.send({8, &kScript, {"key"}, {}}, now);
+  node.send({9, &kScript, {"key"}, {}}, now);
   answer(link.marks.marked("$2\r\nhi\r\n$0\r\n\r\n*2\r\n:1\r\n:2\r\n"));
   EXPECT_EQ(heard.texts, (std::vector<std::string>{"hi", "", "elements: 2"}));
 }
@@ -214,8 +216,8 @@ TEST_F(NodeTest, TakesNoReplyForAnotherCalls) {
   for (const std::string& one : std::vector<std::string>{"$2\r\nhi\r\n", "*1\r\n:1\r\n"}) {
     greet("7.0.15", "run" + std::to_string(++run));
     ASSERT_TRUE(node.up());
-    node.send({7, &kScript, {}, {}}, now);
-    node.send({8, &kScript, {}, {}}, now);
+    node.send({7, &kScript, {"key"}, {}}, now);
+    node.send({8, &kScript, {"key"}, {}}, now);
     const std::string first = link.marks.marked(one);
     const std::string second = link.marks.marked(one);
     heard.replies.clear();
@@ -232,7 +234,7 @@ TEST_F(NodeTest, TakesNoReplyWithoutAMarkForAScripts) {
        {"+OK\r\n", ":1\r\n", "_\r\n", "*0\r\n", "$2\r\nhi\r\n", "$4\r\nmark\r\n"}) {
     greet("7.0.15", "run" + std::to_string(++run));
     ASSERT_TRUE(node.up()) << one;
-    node.send({7, &kScript, {}, {}}, now);
+    node.send({7, &kScript, {"key"}, {}}, now);
     answer(one);
     EXPECT_FALSE(node.up()) << one;
     EXPECT_TRUE(heard.replies.empty()) << one;
@@ -270,7 +272,7 @@ TEST_F(NodeTest, WarnsOfAServerThatMayEvictLocks) {
   const auto warning = [this] {
     testing::internal::CaptureStderr();
     Log warnings(BELAY_LOG_WARNING, [] {});
-    Node fresh(config, Deployment::kSingle, "inbox", 1, {borrowed(link)}, warnings);
+    Node fresh(config, Deployment::kSingle, Inbox{"in", "box"}, 1, {borrowed(link)}, warnings);
     fresh.start(heard, now);
     fresh.on_timer(now);
     fresh.on_link_open(now);

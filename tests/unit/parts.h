@@ -158,6 +158,8 @@ class EngineParts : public GreetedNode, public NodeEvents {
   void on_node_slots(Node& /*node*/, const std::vector<SlotRange>& /*map*/,
                      Micros /*now*/) override {}
 
+  void on_node_left(Node& /*node*/, std::uint16_t /*slot*/, Micros /*now*/) override {}
+
   void on_node_clock(Node& /*node*/, Micros /*now*/) override {}
 
   Timing timing_{config_, now_, 2};

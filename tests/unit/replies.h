@@ -17,7 +17,7 @@ inline std::string bulk(const std::string& text) {
 
 // To the inbox of this client.
 inline std::string pushed(const Identity& me, const std::string& payload) {
-  return ">3\r\n$7\r\nmessage\r\n" + bulk(me.inbox()) + bulk(payload);
+  return ">3\r\n$7\r\nmessage\r\n" + bulk(me.inbox().channel(0)) + bulk(payload);
 }
 
 // To an acquire.

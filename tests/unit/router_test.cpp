@@ -61,8 +61,12 @@ class RouterAlone : public testing::TestWithParam<bool> {
   std::vector<std::uint16_t> dialled_;
   Micros now_ = kSecond;
   const Node* needed_ = nullptr;
-  Router router_{config_, topology(), [this](const Endpoint& endpoint) { return dial(endpoint); },
-                 "inbox", 1,          log_};
+  Router router_{config_,
+                 topology(),
+                 [this](const Endpoint& endpoint) { return dial(endpoint); },
+                 Inbox{"in", "box"},
+                 1,
+                 log_};
 };
 
 INSTANTIATE_TEST_SUITE_P(, RouterAlone, testing::Bool());
@@ -73,8 +77,8 @@ TEST_P(RouterAlone, TellsOnceAMinuteThatAServerTakesNoLocks) {
       BELAY_LOG_NONE, [] {}, BELAY_LOG_WARNING,
       [&told](std::int32_t, const std::string& words) { told.push_back(words); });
   Router router(
-      config_, topology(), [this](const Endpoint& endpoint) { return dial(endpoint); }, "inbox", 1,
-      log);
+      config_, topology(), [this](const Endpoint& endpoint) { return dial(endpoint); },
+      Inbox{"in", "box"}, 1, log);
   router.on_refusal("NOREPLICAS at line 1", now_);
   router.on_refusal("NOREPLICAS at line 2", now_ + 50 * kMillisecond);
   router.on_refusal("NOREPLICAS at line 1", now_ + 59 * kSecond);
@@ -139,8 +143,8 @@ TEST_P(RouterAlone, FollowsToWhereAServerIsReached) {
   Config config;
   config.address_map = "Inside:6379=127.0.0.1:7005";
   Router router(
-      config, topology(), [this](const Endpoint& endpoint) { return dial(endpoint); }, "inbox", 1,
-      log_);
+      config, topology(), [this](const Endpoint& endpoint) { return dial(endpoint); },
+      Inbox{"in", "box"}, 1, log_);
   router.begin_reply("MOVED 1 inside:6379", router.node_of(0), false, now_);
   router.end_reply();
   EXPECT_EQ(router.node_of(1).link()->endpoint().port, GetParam() ? 7005 : 7001);
@@ -193,7 +197,7 @@ class ACluster : public testing::Test {
   void greet(RecordingLink& link) {
     core_.node(link)->on_link_open(now_);
     say(link, "%1\r\n$7\r\nversion\r\n$3\r\n7.0\r\n:5\r\n");
-    say(link, ">3\r\n$9\r\nsubscribe\r\n" + bulk(dialect_.inbox()) + ":1\r\n");
+    say(link, ">3\r\n$9\r\nsubscribe\r\n" + bulk(dialect_.inbox().channel(0)) + ":1\r\n");
     say(link, "+OK\r\n" + bulk("run_id:r\r\n") + bulk("") + map_);
     say(link, "*2\r\n" + bulk(std::to_string((now_ + kAhead) / kSecond)) + bulk("0"));
     link.sent.clear();

@@ -88,7 +88,7 @@ class SentinelsTest : public testing::Test {
     ASSERT_TRUE(link.opened);
     core_.peer(link)->on_link_open(now_);
     say(link, "%1\r\n" + bulk("version") + bulk("7.0") + ":5\r\n");
-    say(link, ">3\r\n" + bulk("subscribe") + bulk(dialect_.inbox()) + ":1\r\n");
+    say(link, ">3\r\n" + bulk("subscribe") + bulk(dialect_.inbox().channel(0)) + ":1\r\n");
     say(link, "+OK\r\n" + bulk("run_id:" + host + "\r\n") + bulk(""));
     say(link, "*2\r\n" + bulk("100") + bulk("0"));
   }

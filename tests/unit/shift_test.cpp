@@ -115,7 +115,7 @@ class Session : public Greeted {
     return count;
   }
 
-  std::string inbox() const { return me_.inbox(); }
+  std::string inbox() const { return me_.inbox().channel(0); }
 
  private:
   static constexpr Micros kServerTime = 100 * kSecond;

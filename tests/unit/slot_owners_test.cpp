@@ -103,7 +103,7 @@ class SlotOwnersTest : public testing::Test {
     RecordingLink& link = *link_to(where);
     core_.peer(link)->on_link_open(now_);
     say(link, "%2\r\n" + bulk("version") + bulk("7.0") + bulk("mode") + bulk("cluster") + ":5\r\n");
-    say(link, ">3\r\n" + bulk("subscribe") + bulk(dialect_.inbox()) + ":1\r\n");
+    say(link, ">3\r\n" + bulk("subscribe") + bulk(dialect_.inbox().channel(0)) + ":1\r\n");
     say(link, "+OK\r\n" + bulk("run_id:" + where + "\r\n") + bulk("") + map);
     say(link, "*2\r\n" + bulk(std::to_string(now_ / kSecond)) + bulk("0"));
     link.sent.clear();
@@ -224,7 +224,7 @@ TEST_F(SlotOwnersTest, NamesTheRightThatIsMissing) {
   RecordingLink& link = *link_to("s1:6379");
   core_.peer(link)->on_link_open(now_);
   say(link, "%2\r\n" + bulk("version") + bulk("7.0") + bulk("mode") + bulk("cluster") + ":5\r\n");
-  say(link, ">3\r\n" + bulk("subscribe") + bulk(dialect_.inbox()) + ":1\r\n");
+  say(link, ">3\r\n" + bulk("subscribe") + bulk(dialect_.inbox().channel(0)) + ":1\r\n");
   say(link, "+OK\r\n" + bulk("") + bulk("") +
                 "-NOPERM this user has no permissions to run the 'cluster|slots' command\r\n");
   core_.on_timer(now_);
