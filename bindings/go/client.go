@@ -115,6 +115,8 @@ type Inspection struct {
 	Available  int64    // of a semaphore: how many permits are free
 	Generation int64    // of a latch
 	Count      int64    // of a latch: how many are to go
+	Server     string   // that has the name: host:port, or the path of its socket
+	Slot       int      // of the name in its cluster; -1: the server is in no cluster
 }
 
 // Inspect asks who holds a name and who waits for it.
@@ -128,6 +130,10 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 		Available:  e[native.FieldAvailable],
 		Generation: e[native.FieldGeneration],
 		Count:      e[native.FieldCount],
+		Slot:       int(e[native.FieldSlot]),
+	}
+	if err == nil {
+		found.Server = native.BelayEventText(e.object())
 	}
 	for i := 0; i < e.members(); i++ {
 		if e.number(i, native.MemberRole) == native.RoleHolder {

@@ -114,7 +114,10 @@ func TestInspectTellsHoldersAndWaiters(t *testing.T) {
 		_, err := other.RWMutex(lock).RLock(ctx)
 		ended <- err
 	}()
-	var found Inspection
+	found, err := client.Inspect(within(t, patience), lock+" that is free")
+	if err != nil || found.Server == "" || found.Slot != -1 {
+		t.Errorf("found %+v, %v", found, err)
+	}
 	eventually(t, "a waiter", func() bool {
 		var err error
 		found, err = client.Inspect(within(t, patience), lock)

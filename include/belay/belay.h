@@ -432,8 +432,8 @@ BELAY_API int32_t belay_downgrade(belay_client* client, int64_t hold, belay_even
 BELAY_API BELAY_MUST_USE int32_t belay_verify(belay_client* client, int64_t hold, belay_event** event);
 /* Ask who holds a name and who waits for it: the event's members. BELAY_FIELD_PRIMITIVE tells what the name
  * is. Of a semaphore the event also has BELAY_FIELD_LIMIT and BELAY_FIELD_AVAILABLE, of a latch
- * BELAY_FIELD_GENERATION and BELAY_FIELD_COUNT. Returns OK even if nobody holds the name; or UNAVAILABLE,
- * WRONG_TYPE. */
+ * BELAY_FIELD_GENERATION and BELAY_FIELD_COUNT. BELAY_FIELD_SLOT and belay_event_text say where the name is.
+ * Returns OK even if nobody holds the name; or UNAVAILABLE, WRONG_TYPE. */
 BELAY_API int32_t belay_inspect(belay_client* client, const char* name, int64_t name_size,
                                 belay_event** event);
 /* Take a name from its holder by force and give it to the first waiter. `fence`: only if the holder has this
@@ -684,7 +684,8 @@ enum belay_field {
   BELAY_FIELD_PRIMITIVE = 15,  /* of INSPECTED: enum belay_primitive; 0: the name is not in use */
   BELAY_FIELD_LEVEL = 16,      /* of LOG: enum belay_log_level */
   BELAY_FIELD_TIME_MS = 17,    /* of LOG: when, by the clock of this machine, since 1970 in UTC */
-  BELAY_FIELD_DROPPED = 18     /* of LOG: how many events of the log were dropped before this one */
+  BELAY_FIELD_DROPPED = 18,    /* of LOG: how many events of the log were dropped before this one */
+  BELAY_FIELD_SLOT = 19        /* of INSPECTED: the name's hash slot in the cluster; -1: it is no cluster */
 };
 
 /* Why a hold is lost or at risk. */
@@ -713,8 +714,8 @@ BELAY_API int64_t belay_event_fence(const belay_event* event, int32_t index);
 /* One line for people: what failed, where, and the server's own words. "" if there is nothing to say. */
 BELAY_API const char* belay_event_message(const belay_event* event);
 /* What the server replied to the command of a WRITTEN event: the bytes of a string, the digits of an integer,
- * "" for nothing or a list. Of a LOG event, the client's id. NUL ends it; `size`, unless NULL, gets its
- * length. */
+ * "" for nothing or a list. Of INSPECTED, the server that has the name, as host:port or a socket's path. Of
+ * a LOG event, the client's id. NUL ends it; `size`, unless NULL, gets its length. */
 BELAY_API const char* belay_event_text(const belay_event* event, int64_t* size);
 
 /* The members of INSPECTED, BROKEN, LISTED and METRICS events: the holders first, then the waiters in order;

@@ -19,7 +19,7 @@ const belay::Member* member_at(const belay_event* event, std::int32_t index) {
   return listed ? &members[static_cast<std::size_t>(index)] : nullptr;
 }
 
-constexpr std::int32_t kFields = BELAY_FIELD_DROPPED + 1;
+constexpr std::int32_t kFields = BELAY_FIELD_SLOT + 1;
 
 std::int64_t number_of(const belay::Event& event, std::int32_t field) {
   switch (field) {
@@ -62,6 +62,8 @@ std::int64_t number_of(const belay::Event& event, std::int32_t field) {
       return event.time_ms;
     case BELAY_FIELD_DROPPED:
       return event.dropped;
+    case BELAY_FIELD_SLOT:
+      return event.slot;
     default:
       return 0;
   }

@@ -42,6 +42,11 @@ class InspectQuery final : public Query {
     return dialect_.inspect(resource_);
   }
 
+  void on_answered_by(const std::string& server, bool of_cluster, Event* event) const override {
+    event->text = server;
+    event->slot = of_cluster ? resource_.slot : -1;
+  }
+
   Progress read(Reply reply, Event* event) override {
     std::optional<Inspection> inspection = dialect_.read_inspect(reply);
     if (!inspection) {

@@ -40,7 +40,8 @@ struct Event {
   std::int64_t permits = 0;
   Micros remaining = 0;
   Micros in_doubt = 0;          // a duration
-  std::string text;             // what a fenced write's command replied
+  std::string text;             // what a fenced write's command replied; where an inspected name is
+  std::int64_t slot = 0;        // of an inspected name; -1: of no cluster
   std::int64_t count = 0;       // of a latch
   std::int64_t generation = 0;  // of a latch
   std::int64_t available = 0;   // of a semaphore

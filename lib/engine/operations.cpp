@@ -245,6 +245,7 @@ void Operations::on_hold_answer(Pending& pending, Node& node, Reply reply, Micro
 }
 
 void Operations::on_answer(Pending& pending, const Node& node, Reply reply) {
+  pending.query->on_answered_by(node.display(), ledger_.router.is_cluster(), &pending.event);
   const Query::Progress progress = pending.query->read(reply, &pending.event);
   if (!pending.event.status.ok() && pending.may_have_effect()) {
     // What is refused now may have been possible before, or may be possible yet.

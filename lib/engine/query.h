@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -49,6 +50,10 @@ class Query {
   enum class Reach : std::uint8_t { kOne, kThoseInUse, kAll };
 
   [[nodiscard]] virtual Reach reach() const { return Reach::kOne; }
+
+  // Who has answered, and whether it is a node of a cluster.
+  virtual void on_answered_by(const std::string& /*server*/, bool /*of_cluster*/,
+                              Event* /*event*/) const {}
 
   // Before its first command, as soon as they are known: a slot of each.
   virtual void on_servers(const std::vector<std::uint16_t>& /*slots*/) {}

@@ -851,6 +851,30 @@ class WithSeveralHosts(CliTest):
         self.assertNotIn("warning", err)
 
 
+class InACluster(CliTest):
+    server_arguments = ("--cluster-enabled", "yes")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.command("EVAL", "for slot = 0, 16383 do redis.call('CLUSTER', 'ADDSLOTS', slot) end", "0")
+        eventually(lambda: cls.server.command("SET", "key", "value") == "+OK", "the cluster is up")
+
+    def test_inspect_and_ls_show_where_a_name_is(self):
+        url = f"redis-cluster://127.0.0.1:{self.server.port}"
+        place = f"slot 11958 at 127.0.0.1:{self.server.port}"
+        self.assertEqual(self.belay("inspect", "q", url=url), (0, f"q: free, {place}\n", ""))
+        process = self.start("run", "q", "--", "sleep", "1000", url=url)
+
+        def shown(*command):
+            return parse_lines(self.belay(*command, "--json", url=url)[1])
+        eventually(lambda: shown("inspect", "q")[0]["held"], "the lock is held")
+        self.assertIn(f"name:    q\nplace:   {place}\nholder:  ", self.belay("inspect", "q", url=url)[1])
+        for name in shown("inspect", "q") + shown("ls"):
+            self.assertEqual((name["slot"], name["server"]), (11958, f"127.0.0.1:{self.server.port}"))
+        process.send(signal.SIGTERM)
+
+
 class WithAPassword(CliTest):
     server_arguments = ("--requirepass", "open-sesame")
 
@@ -988,8 +1012,8 @@ class WithMoreRightsThanItsUser(CliTest):
 class ShowsLocks(CliTest):
     def test_inspect_says_free(self):
         self.assertEqual(self.belay("inspect", self.name), (0, f"{self.name}: free\n", ""))
-        self.assertEqual(self.inspect(), {"name": self.name, "primitive": None, "held": False, "holder": None,
-                                          "holders": [], "waiters": [], "waiters_total": 0})
+        self.assertEqual(self.inspect(), {"name": self.name, "primitive": None, "server": self.server.socket, "slot": None,
+                                          "held": False, "holder": None, "holders": [], "waiters": [], "waiters_total": 0})
 
     def test_inspect_shows_holder_and_queue(self):
         holder = self.hold("--label", "billing")

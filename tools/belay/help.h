@@ -95,15 +95,17 @@ Whoever asks by --permits N/LIMIT with another LIMIT is refused from then on.
 
 constexpr char kInspectHelp[] = R"(belay inspect [OPTION...] NAME
 Shows who holds NAME (host, pid, label), since when, the fence, what is left of
-the lease, and who waits, in order. Exits with 0 also when NAME is free.
-  --json        {"name", "primitive", "held", "holder", "holders", "waiters",
-                "waiters_total"}, where primitive is "lock", null (not in use),
-                "semaphore", with "limit" and "available", or "latch", with
-                "to_go" (the count). Each of holders is {"client", "label",
-                "host", "pid", "since_ms", "lease_ms", "fence", "holds",
-                "local_waiters", "permits", "shared"}; holder is the first of
-                them, or null. since_ms is for how long; holds and local_waiters
-                date from the holder's last renewal
+the lease, who waits, in order, and where in a cluster. Exits with 0 also when
+NAME is free.
+  --json        {"name", "primitive", "server", "slot", "held", "holder",
+                "holders", "waiters", "waiters_total"}, where primitive is
+                "lock", null (not in use), "semaphore", with "limit" and
+                "available", or "latch", with "to_go" (the count). server has
+                the name; slot is null outside of a cluster. Each of holders is
+                {"client", "label", "host", "pid", "since_ms", "lease_ms",
+                "fence", "holds", "local_waiters", "permits", "shared"}; holder
+                is the first of them, or null. since_ms is for how long; holds
+                and local_waiters date from the holder's last renewal
   --url URL   --user NAME   --password-file FILE   --prefix TEXT (belay:)
   --request-timeout SECONDS (5)   --tls-... and --set NAME=VALUE: belay help
 )";

@@ -48,6 +48,8 @@ Members read_members(const belay_event* event) {
   members.primitive = static_cast<std::int32_t>(belay_event_int(event, BELAY_FIELD_PRIMITIVE));
   members.limit = belay_event_int(event, BELAY_FIELD_LIMIT);
   members.available = belay_event_int(event, BELAY_FIELD_AVAILABLE);
+  members.server = belay_event_text(event, nullptr);
+  members.slot = belay_event_int(event, BELAY_FIELD_SLOT);
   return members;
 }
 

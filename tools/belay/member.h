@@ -31,6 +31,8 @@ struct Members {
   std::int32_t primitive = 0;         // enum belay_primitive; 0: not in use
   std::int64_t limit = 0;             // of a semaphore
   std::int64_t available = 0;         // of its permits
+  std::string server;                 // that has the name
+  std::int64_t slot = -1;             // of the name; -1: the server is in no cluster
 };
 
 // The members of an INSPECTED or BROKEN event.

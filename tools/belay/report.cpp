@@ -85,6 +85,11 @@ std::string queue_text(const Members& members) {
   return text;
 }
 
+// In a cluster.
+std::string place_text(const Members& members) {
+  return members.slot < 0 ? "" : "slot " + std::to_string(members.slot) + " at " + members.server;
+}
+
 }  // namespace
 
 int print(const std::string& text, int exit_code) {
@@ -97,10 +102,12 @@ int print(const std::string& text, int exit_code) {
 }
 
 std::string inspected_text(const std::string& name, const Members& members) {
+  const std::string place = place_text(members);
   if (members.holders.empty() && !members.to_go && members.limit == 0 && members.waiters.empty()) {
-    return printable(name) + ": free\n";
+    return printable(name) + ": free" + (place.empty() ? "" : ", " + place) + "\n";
   }
-  return "name:    " + printable(name) + "\n" + holders_text(members) + queue_text(members);
+  return "name:    " + printable(name) + "\n" + (place.empty() ? "" : "place:   " + place + "\n") +
+         holders_text(members) + queue_text(members);
 }
 
 std::string holder_line(const std::string& name, const Members& members) {
@@ -117,6 +124,12 @@ std::string inspected_json(const std::string& name, const Members& members) {
   json.open('{');
   append_name(json, name);
   append_primitive(json, members);
+  json.key("server").text(members.server).key("slot");
+  if (members.slot < 0) {
+    json.null();
+  } else {
+    json.number(members.slot);
+  }
   json.key("held").boolean(!members.holders.empty());
   append_holders(json, members);
   if (members.to_go) {

@@ -79,13 +79,16 @@ function Client:latch(name)
 end
 
 --- Ask who holds a name and who waits for it. Returns a table: `primitive` ("lock", "semaphore", "latch"; nil: not in use), `members`, the
--- holders first, and `limit`, `available`, `generation`, `count` where they are.
+-- holders first, `server` that has the name, `slot` of the name in its cluster (nil: the server is in none), and `limit`, `available`,
+-- `generation`, `count` where they are.
 function Client:inspect(name)
   local found = self.pump:call("inspect", options.expect(name, "string", "the name"))
   if found.status then
     return errors.fail(found)
   end
   found.total, found.members = found.total or 0, found.members or {}
+  found.server, found.text = found.text, nil
+  found.slot = found.slot ~= -1 and (found.slot or 0) or nil
   if found.primitive == "semaphore" then
     found.available = found.available or 0
   elseif found.primitive == "latch" then

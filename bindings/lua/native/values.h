@@ -12,7 +12,7 @@
 #include "lua.h"
 #include "words.h"
 
-enum { FIELDS = BELAY_FIELD_DROPPED + 1, MEMBER_FIELDS = BELAY_MEMBER_VALUE + 1 };
+enum { FIELDS = BELAY_FIELD_SLOT + 1, MEMBER_FIELDS = BELAY_MEMBER_VALUE + 1 };
 
 /* How Lua sees a number of an event or a member. */
 typedef struct {
@@ -43,6 +43,7 @@ static const field event_fields[FIELDS] = {
     [BELAY_FIELD_LEVEL] = {"level", WORDS(level_words)},
     [BELAY_FIELD_TIME_MS] = {"time", SECONDS},
     [BELAY_FIELD_DROPPED] = {"dropped", NUMBER},
+    [BELAY_FIELD_SLOT] = {"slot", NUMBER},
 };
 
 static const field member_fields[MEMBER_FIELDS] = {
@@ -229,7 +230,8 @@ static void push_details(lua_State* L, const belay_event* event, const int64_t* 
     lua_pushstring(L, message);
     lua_setfield(L, -2, "message");
   }
-  if (values[BELAY_FIELD_KIND] == BELAY_EVENT_WRITTEN) {
+  if (values[BELAY_FIELD_KIND] == BELAY_EVENT_WRITTEN ||
+      values[BELAY_FIELD_KIND] == BELAY_EVENT_INSPECTED) {
     int64_t size = 0;
     const char* text = belay_event_text(event, &size);
     lua_pushlstring(L, text, (size_t)size);

@@ -188,6 +188,9 @@ static void print_inspected(const belay_event* event) {
     print_field(event, "generation", BELAY_FIELD_GENERATION);
     print_field(event, "count", BELAY_FIELD_COUNT);
   }
+  if (belay_event_int(event, BELAY_FIELD_SLOT) >= 0) {
+    print_field(event, "slot", BELAY_FIELD_SLOT);
+  }
   print_field(event, "total", BELAY_FIELD_TOTAL);
 }
 

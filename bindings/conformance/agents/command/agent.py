@@ -93,8 +93,8 @@ def inspected(output):
     holders = item["holders"]
     members = [("holder", holder) for holder in holders] + [("waiter", waiter) for waiter in item.get("waiters", [])]
     reply = f" primitive={item['primitive']}" if item["primitive"] else ""
-    for key, shown in (("limit", "limit"), ("available", "available"), ("count", "to_go")):
-        if shown in item:
+    for key, shown in (("limit", "limit"), ("available", "available"), ("count", "to_go"), ("slot", "slot")):
+        if item.get(shown) is not None:
             reply += f" {key}={item[shown]}"
     reply += f" total={len(holders) + item.get('waiters_total', 0)}"
     return reply + "".join(member(i, *each, item["primitive"]) for i, each in enumerate(members))

@@ -327,6 +327,9 @@ func (a *agent) inspect(ctx context.Context, l line) (r reply, err error) {
 		r.number("generation", found.Generation)
 		r.number("count", found.Count)
 	}
+	if found.Slot >= 0 {
+		r.number("slot", int64(found.Slot))
+	}
 	r.number("total", found.Total)
 	r.members("holder", found.Holders, 0)
 	r.members("waiter", found.Waiters, len(found.Holders))

@@ -359,7 +359,7 @@ final class Agent {
       default -> "";
     };
     return found.primitive().map(primitive -> " primitive=" + primitive.toString().toLowerCase(Locale.ROOT)).orElse("") + numbers
-        + " total=" + found.total() + members(found.members());
+        + (found.slot().isPresent() ? " slot=" + found.slot().getAsInt() : "") + " total=" + found.total() + members(found.members());
   }
 
   private static String members(List<Member> members) {

@@ -238,7 +238,7 @@ end
 function calls.inspect(words)
   return result(function(found)
     return member_values({ primitive = found.primitive, limit = integer(found.limit), available = integer(found.available),
-      generation = found.generation, count = integer(found.count), total = integer(found.total) }, found.members)
+      generation = found.generation, count = integer(found.count), slot = integer(found.slot), total = integer(found.total) }, found.members)
   end, client:inspect(unhex(words[1])))
 end
 

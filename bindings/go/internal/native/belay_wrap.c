@@ -193,7 +193,7 @@ static void take(belay_event* event, int64_t* values, int32_t count) {
   belay_event_read(event, values, count - 1);
   const int64_t kind = values[BELAY_FIELD_KIND];
   const int texts = values[BELAY_FIELD_STATUS] != BELAY_OK || values[BELAY_FIELD_MEMBERS] != 0 || kind == BELAY_EVENT_WRITTEN ||
-                    kind == BELAY_EVENT_LOG || kind == BELAY_EVENT_AT_RISK;
+                    kind == BELAY_EVENT_INSPECTED || kind == BELAY_EVENT_LOG || kind == BELAY_EVENT_AT_RISK;
   values[count - 1] = texts ? (int64_t)(intptr_t)event : 0;
   if (!texts) {
     belay_event_free(event);

@@ -46,6 +46,7 @@ const (
 	FieldLevel       = 16
 	FieldTimeMs      = 17
 	FieldDropped     = 18
+	FieldSlot        = 19
 )
 
 const (
@@ -90,4 +91,4 @@ const (
 )
 
 // Fields is how many numbers an event has.
-const Fields = 19
+const Fields = 20

@@ -20,12 +20,12 @@ import java.util.stream.IntStream;
  * What the library told of a call or a hold: plain numbers and texts, with nothing native behind them.
  *
  * @param numbers its fields
- * @param text of a fenced write: the server's reply; of a line of the log: the client's id; else null
+ * @param text of a fenced write: the server's reply; of a line of the log: the client's id; of an inspected name: its server; else null
  * @param names of a listing
  */
 record Event(long[] numbers, String message, byte[] text, List<Member> members, List<byte[]> names) {
   /** How many numbers the native code writes for an event: its fields, and the event itself if it has texts. */
-  static final int ROW = FIELD_DROPPED + 2;
+  static final int ROW = FIELD_SLOT + 2;
 
   private Event(long[] numbers, String message) {
     this(numbers, message, null, List.of(), List.of());
@@ -41,7 +41,7 @@ record Event(long[] numbers, String message, byte[] text, List<Member> members, 
     int kind = (int) numbers[FIELD_KIND];
     int count = (int) numbers[FIELD_MEMBERS];
     Event taken = new Event(numbers, message,
-        kind == WRITTEN || kind == LOG ? Native.belayEventText(event) : null,
+        kind == WRITTEN || kind == LOG || kind == INSPECTED ? Native.belayEventText(event) : null,
         kind == INSPECTED || kind == BROKEN ? each(count, i -> member(event, i)) : List.of(),
         kind == LISTED ? each(count, i -> Native.belayEventMemberText(event, i, MEMBER_NAME)) : List.of());
     Native.belayEventFree(event);

@@ -147,7 +147,10 @@ final class PrimitivesTest extends ServerTest {
 
   @Test
   void inspectionTellsHoldersAndWaiters() throws Exception {
-    assertTrue(belay.inspect("a").primitive().isEmpty());
+    Inspection free = belay.inspect("a");
+    assertTrue(free.primitive().isEmpty());
+    assertTrue(free.slot().isEmpty());
+    assertFalse(free.server().isEmpty());
     try (Belay holder = options().label("h\u00f6lder \ud83d\udd12").connect(); Hold hold = holder.lock("a").acquire()) {
       var waiter = thread(() -> belay.lock("a").acquire(LONG).release());
       eventually(() -> belay.inspect("a").total() == 2);

@@ -46,6 +46,7 @@ public final class Numbers {
   public static final int FIELD_LEVEL = 16;
   public static final int FIELD_TIME_MS = 17;
   public static final int FIELD_DROPPED = 18;
+  public static final int FIELD_SLOT = 19;
   public static final int MEMBER_ROLE = 1;
   public static final int MEMBER_NAME = 2;
   public static final int MEMBER_CLIENT = 3;
