@@ -28,8 +28,8 @@ declare -A shows=(
   [valkey]='integration, also through sentinels, cluster, hostile and cli, on Valkey'
   [sentinel]='integration through sentinels, on a master with two replicas'
   [tls]='cuts, restarts and kills, over TLS'
-  [oldest]='integration, on Redis 6.2'
-  [newest]='script and integration, on the newest Redis and Valkey'
+  [oldest]='integration and cluster, on Redis 6.2'
+  [newest]='script, integration and cluster, on the newest Redis and Valkey'
   [host]='programs that are careless with descriptors, forks, stacks and clocks'
   [lifetime]='no leak of descriptors, threads or memory'
   [luas]='the Lua binding, on Lua 5.3 and 5.1'
@@ -43,7 +43,7 @@ declare -A shows=(
   [asan]='unit, integration, chaos and 500 schedules under AddressSanitizer and UBSan'
   [tsan]='the same under ThreadSanitizer'
   [fuzz]='hostile input, 20 s for each target'
-  [debian13]='the demo, unit, script, integration and cli, on a bare Debian 13'
+  [debian13]='the demos, unit, script, integration and cli, on a bare Debian 13'
   [valgrind]='integration under memcheck'
 )
 
@@ -51,9 +51,10 @@ declare -A shows=(
 targets() { # SUITE
   case $1 in
     unit | script) echo "$1_test" ;;
-    integration | sentinel | tls | oldest | valgrind) echo integration ;;
+    integration | sentinel | tls | valgrind) echo integration ;;
+    oldest) echo integration cluster ;;
     cluster) echo cluster ;;
-    newest) echo script_test integration ;;
+    newest) echo script_test integration cluster ;;
     cli) echo belay_cli ;;
     asan | tsan | fuzz | debian13) ;;
     *) echo all ;;
@@ -104,7 +105,7 @@ start() { # SUITE; prints its log
     fuzz) one_test tools/fuzz.sh 20 ;;
     valgrind) one_test run_valgrind ;;
     # What depends on the system, with its compiler and its servers.
-    debian13) tools/on-debian.sh 13 bash -c 'tools/demo.sh && tools/demo.sh --sentinel && tools/test.sh unit script integration cli' ;;
+    debian13) tools/on-debian.sh 13 bash -c 'tools/demo.sh && tools/demo.sh --sentinel && tools/demo.sh --cluster && tools/test.sh unit script integration cli' ;;
     *) run_ctest release "$1" ;;
   esac
 }

@@ -8,9 +8,10 @@
 
 enum { kIdSize = 40, kMovedAtOnce = 100 };
 
-static Server others[kMasters - 1];
+static Server others[kMasters];
 static Server* first;
-static char ids[kMasters][kIdSize + 1];
+static int masters = kMasters;
+static char ids[kMasters + 1][kIdSize + 1];
 
 Server* cluster_master(int at) {
   return at == 0 ? first : &others[at - 1];
@@ -39,8 +40,11 @@ static void launch_master(int at, const char* program) {
   const int last = (at + 1) * kSlotsEach < kSlots ? (at + 1) * kSlotsEach - 1 : kSlots - 1;
   memcpy(ids[at], server_ask(master, "CLUSTER", "MYID", NULL), kIdSize);
   server_tell(master, "CLUSTER", "SET-CONFIG-EPOCH", number(at + 1, epoch), NULL);
-  server_tell(master, "CLUSTER", "ADDSLOTSRANGE", number(at * kSlotsEach, low), number(last, high),
-              NULL);
+  // Redis 6.2 has no ADDSLOTSRANGE.
+  server_tell(master, "EVAL",
+              "for slot = ARGV[1], ARGV[2] do redis.call('CLUSTER', 'ADDSLOTS', slot) end "
+              "return redis.status_reply('OK')",
+              "0", number(at * kSlotsEach, low), number(last, high), NULL);
 }
 
 static bool says(const Server* node, const char* word, const char* topic, const char* part) {
@@ -70,6 +74,34 @@ void cluster_launch(Server* server, const char* program) {
   }
   cluster_await();
   snprintf(first->url, sizeof first->url, "redis-cluster://127.0.0.1:%d", first->port);
+}
+
+// Whether it has shaken hands with that one.
+static bool knows_master(const Server* node, int master) {
+  const char* const found = strstr(server_ask(node, "CLUSTER", "NODES", NULL), ids[master]);
+  const char* const role = found == NULL ? NULL : strstr(found, " master ");
+  return role != NULL && role < strchr(found, '\n');
+}
+
+int cluster_add_master(void) {
+  const int at = masters++;
+  Server* const added = cluster_master(at);
+  launch_node(added, first->program);
+  memcpy(ids[at], server_ask(added, "CLUSTER", "MYID", NULL), kIdSize);
+  meet_first(added);
+  for (int i = 0; i < at; ++i) {
+    EVENTUALLY(knows_master(cluster_master(i), at));
+  }
+  EVENTUALLY(says(added, "CLUSTER", "INFO", "cluster_state:ok"));
+  return at;
+}
+
+void cluster_remove_master(void) {
+  --masters;
+  server_kill(cluster_master(masters));
+  for (int i = 0; i < masters; ++i) {
+    server_tell(cluster_master(i), "CLUSTER", "FORGET", ids[masters], NULL);
+  }
 }
 
 void cluster_add_replica(int master, Server* replica) {
@@ -118,7 +150,12 @@ int64_t scripts_run_at(int master) {
 // ---- Slots that move
 
 static void set_slot(int master, const char* slot, const char* state, int other) {
-  server_tell(cluster_master(master), "CLUSTER", "SETSLOT", slot, state, ids[other], NULL);
+  const char* const reply =
+      server_ask(cluster_master(master), "CLUSTER", "SETSLOT", slot, state, ids[other], NULL);
+  // Whose last slot has gone has heard of that by itself, and is a replica by now.
+  if (strstr(reply, "only with masters") == NULL) {
+    CHECK_TEXT("OK", reply);
+  }
 }
 
 static long epoch_at(int master) {
@@ -132,7 +169,7 @@ static long epoch_at(int master) {
 void move_begin(const Move* move) {
   // Whoever takes a slot without knowing of the latest move may be taken for behind the times by
   // who gives it, and then neither has it.
-  for (int i = 1; i < kMasters; ++i) {
+  for (int i = 1; i < masters; ++i) {
     EVENTUALLY(epoch_at(i) == epoch_at(0));
   }
   Number slot;
@@ -168,6 +205,19 @@ static bool move_some(const Move* move, const char* slot) {
   return any;
 }
 
+bool move_whole(const Move* move) {
+  Number slot;
+  number(slot_of(move->name), slot);
+  const char* const reply = server_ask(cluster_master(move->from), "CLUSTER", "MIGRATESLOTS",
+                                       "SLOTSRANGE", slot, slot, "NODE", ids[move->to], NULL);
+  if (strcasestr(reply, "unknown subcommand") != NULL) {
+    return false;
+  }
+  CHECK_TEXT("OK", reply);
+  EVENTUALLY(says(cluster_master(move->from), "CLUSTER", "GETSLOTMIGRATIONS", "success"));
+  return true;
+}
+
 void move_end(const Move* move) {
   Number slot;
   number(slot_of(move->name), slot);
@@ -175,7 +225,7 @@ void move_end(const Move* move) {
   }
   set_slot(move->to, slot, "NODE", move->to);
   set_slot(move->from, slot, "NODE", move->to);
-  for (int i = 0; i < kMasters; ++i) {
+  for (int i = 0; i < masters; ++i) {
     if (i != move->to && i != move->from) {
       set_slot(i, slot, "NODE", move->to);
     }

@@ -2,6 +2,7 @@
 // is set: it is the first of them. Its URL names that one alone.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "server.h"
@@ -10,6 +11,10 @@ enum { kMasters = 3, kSlots = 16384, kSlotsEach = kSlots / kMasters + 1 };
 
 void cluster_launch(Server* server, const char* program);
 Server* cluster_master(int at);
+// Adds a master without slots, the last one, and gives its place among them.
+int cluster_add_master(void);
+// Takes the last one out again, which has no slots by now, and stops it.
+void cluster_remove_master(void);
 // Starts a replica of a master, as up to date as that.
 void cluster_add_replica(int master, Server* replica);
 // Waits until all of them are up and know where each slot is.
@@ -35,5 +40,7 @@ typedef struct Move {
 void move_begin(const Move* move);
 // Takes along the record of its name alone: its queue and its members stay where they are.
 void move_record(const Move* move);
+// Moves the slot as a whole. False: the server cannot do that.
+bool move_whole(const Move* move);
 // Takes along what is left, and ends.
 void move_end(const Move* move);

@@ -135,6 +135,38 @@ static void test_several_names(Server* server) {
   child_end(&children[1]);
 }
 
+// Whoever has the identity re-enters, in any process; whoever has not waits for all of them.
+static void test_identity(Server* server) {
+  Name names[kMasters];
+  name_each(names);
+  belay_client* clients[3];
+  make_clients(server, clients, 3);
+  belay_request* forwards = request_for((const Name*)names, false);
+  belay_request* backwards = request_for((const Name*)names, true);
+  belay_request* other = request_for((const Name*)names, false);
+  CHECK_STATUS(BELAY_OK, belay_request_set_identity(forwards, "job 17", -1));
+  CHECK_STATUS(BELAY_OK, belay_request_set_identity(backwards, "job 17", -1));
+  const int64_t first = GRANTED(belay_acquire(clients[0], forwards, 0, 0, NULL));
+  const int64_t second = GRANTED(belay_acquire(clients[1], backwards, 0, 0, NULL));
+  REFUSED(BELAY_BUSY, belay_acquire(clients[2], other, 0, 0, NULL));
+  CHECK_STATUS(BELAY_OK, belay_submit_acquire(clients[2], 1, other, 0, -1));
+  EVENTUALLY(waiters_of(clients[0], names[0]) + waiters_of(clients[0], names[1]) +
+                 waiters_of(clients[0], names[2]) ==
+             1);
+  CHECK_STATUS(BELAY_OK, belay_release(clients[0], first));
+  for (int i = 0; i < kMasters; ++i) {
+    CHECK_INT(1, holders_of(clients[0], names[i]));
+  }
+  CHECK_STATUS(BELAY_OK, belay_verify(clients[1], second, NULL));
+  STAYS(100, next_but_of_holds(clients[2], 0) == NULL);
+  CHECK_STATUS(BELAY_OK, belay_release(clients[1], second));
+  take_soon(clients[2], 1);
+  belay_request_free(forwards);
+  belay_request_free(backwards);
+  belay_request_free(other);
+  free_clients(clients, 3);
+}
+
 // ---- Slots that move
 
 // A name of the first master that somebody holds and somebody waits for.
@@ -211,6 +243,53 @@ static void test_moved_waiters(Server* server) {
   }
 }
 
+// Redis 6.2 has none.
+static bool has_shard_channels(const Server* server) {
+  return strstr(server_ask(server, "INFO", "server", NULL), "redis_version:6.") == NULL;
+}
+
+// How many inboxes are read there.
+static int inboxes_at(int master) {
+  const Server* const server = cluster_master(master);
+  const char* const channels = has_shard_channels(server) ? "SHARDCHANNELS" : "CHANNELS";
+  int count = 0;
+  for (const char* found = server_ask(server, "PUBSUB", channels, "belay:in:*", NULL);
+       (found = strstr(found, "belay:in:{")) != NULL; ++found) {
+    ++count;
+  }
+  return count;
+}
+
+// The first master has an inbox of everybody whom it has greeted. Without shard channels a waiter
+// learns at its next poll that its slot has moved.
+static void test_inboxes(Server* server) {
+  Name name;
+  name_at(1, "wanted", name);
+  belay_client* holder = CLIENT(.url = server->url);
+  belay_client* waiter = CLIENT(.url = server->url);
+  const int64_t hold = GRANTED(belay_lock(holder, name, -1, -1, NULL));
+  CHECK_INT(1, inboxes_at(1));
+  CHECK_STATUS(BELAY_OK, SUBMIT(waiter, 1, -1, .name = name));
+  EVENTUALLY(waiters_of(holder, name) == 1);
+  CHECK_INT(2, inboxes_at(1));
+  CHECK_INT(0, inboxes_at(2));
+  move_begin(&(Move){name, 1, 2});
+  CHECK_INT(2, inboxes_at(1));
+  move_end(&(Move){name, 1, 2});
+  const bool is_told = has_shard_channels(server);
+  EVENTUALLY(belay_verify(holder, hold, NULL) == BELAY_OK && inboxes_at(2) == (is_told ? 2 : 1));
+  CHECK_INT(is_told ? 0 : 2, inboxes_at(1));
+  scripts_run_at(2);
+  CHECK_STATUS(BELAY_OK, belay_release(holder, hold));
+  take_soon(waiter, 1);
+  if (is_told) {
+    CHECK_INT(1, scripts_run_at(2));  // the waiter believes what it is told
+  }
+  belay_client_free(holder);
+  belay_client_free(waiter);
+  EVENTUALLY(inboxes_at(2) == 0);
+}
+
 static void test_moves_for_long(Server* server) {
   Wanted wanted;
   make_wanted(server, &wanted);
@@ -219,6 +298,36 @@ static void test_moves_for_long(Server* server) {
   move_record(&wanted.move);
   STAYS(kMuchLongerMs, is_kept(&wanted));
   move_end(&wanted.move);
+  hand_on(&wanted);
+}
+
+// By Valkey 9, without a moment at which only some of its keys are there.
+static void test_moves_whole(Server* server) {
+  Wanted wanted;
+  make_wanted(server, &wanted);
+  if (move_whole(&wanted.move)) {
+    STAYS(kShortLeaseMs, is_kept(&wanted));
+    EVENTUALLY(inboxes_at(1) == 2);
+  }
+  hand_on(&wanted);
+}
+
+// A master that joins the cluster takes over a slot, and leaves it to another one.
+static void test_masters_come_and_go(Server* server) {
+  Wanted wanted;
+  make_wanted(server, &wanted);
+  const int added = cluster_add_master();
+  const Move moves[] = {{wanted.name, 0, added}, {wanted.name, added, 1}};
+  move_begin(&moves[0]);
+  move_end(&moves[0]);
+  STAYS(kShortLeaseMs, is_kept(&wanted));
+  CHECK_INT(1, waiters_of(wanted.waiter, wanted.name));
+  CHECK(scripts_run_at(added) > 0);
+  move_begin(&moves[1]);
+  move_end(&moves[1]);
+  cluster_remove_master();
+  STAYS(kShortLeaseMs, is_kept(&wanted));
+  CHECK_STATUS(BELAY_OK, belay_client_ping(wanted.holder, NULL));
   hand_on(&wanted);
 }
 
@@ -418,7 +527,8 @@ static void grant_rights(const char* right) {
     const Server* const master = cluster_master(i);
     server_tell(master, "ACL", "SETUSER", "app", "on", ">s3cret", "~belay:*", "resetchannels",
                 "&belay:*", "+@scripting", "+@read", "+@write", "+@pubsub", "+@connection",
-                "-@dangerous", "+time", "+asking", right, NULL);
+                "-@dangerous", "+time", "+asking",
+                has_shard_channels(master) ? "-publish" : "+publish", right, NULL);
   }
 }
 
@@ -462,9 +572,13 @@ static void test_other_kinds(Server* server) {
 const Test cluster_tests[] = {
     {"Every master of a cluster has every primitive", test_primitives},
     {"Names on all masters are held together, in any order", test_several_names},
+    {"Names on all masters are re-entered under an identity", test_identity},
     {"A slot that has moved takes its holders and waiters along", test_moved},
     {"Whoever waits in a slot is served where it has moved", test_moved_waiters},
+    {"Inboxes are read at the master of their slot, and go with it", test_inboxes},
     {"A slot on its way keeps its holders for longer than their leases", test_moves_for_long},
+    {"A slot that moves as a whole takes its holders and waiters along", test_moves_whole},
+    {"Masters that join and leave a cluster have its slots meanwhile", test_masters_come_and_go},
     {"A slot on its way takes new names when it has arrived", test_new_names_meanwhile},
     {"A master that is killed touches its own names", test_killed},
     {"A replica that becomes the master goes on with holders and waiters", test_failover},
