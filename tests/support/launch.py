@@ -1,9 +1,33 @@
 """A server that launch_server.py starts, for tests in Python: it ends with this process, however that ends."""
 import os
+import socket
 import subprocess
+import sys
+import time
 
 LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch_server.py")
 LIMIT_S = 60  # beyond it something hangs
+
+
+def read_reply(stream):
+    """A text, a number, a list, or None; an error is a text with its leading -."""
+    line = stream.readline().decode().rstrip("\r\n")
+    kind, rest = line[0], line[1:]
+    if kind == "*":
+        return [read_reply(stream) for _ in range(int(rest))]
+    if kind == "$":
+        return None if rest == "-1" else stream.read(int(rest) + 2)[:-2].decode()
+    return int(rest) if kind == ":" else rest if kind == "+" else line
+
+
+def eventually(predicate):
+    """What it gives once that is true."""
+    limit = time.monotonic() + LIMIT_S
+    while not (value := predicate()):
+        if time.monotonic() > limit:
+            sys.exit("the servers do not get there")
+        time.sleep(0.02)
+    return value
 
 
 class Launched:
@@ -24,6 +48,16 @@ class Launched:
         self.launcher.stdin.write("\t".join(words) + "\n")
         self.launcher.stdin.flush()
         self.hear()
+
+    def ask(self, *words):
+        """The reply to a command."""
+        parts = [str(word).encode() for word in words]
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(LIMIT_S)
+            connection.connect(self.socket)
+            connection.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts))
+            with connection.makefile("rb") as replies:
+                return read_reply(replies)
 
     def kill(self):
         self.tell("kill")

@@ -11,43 +11,22 @@ Commands are lines on stdin. Each is answered by a line:
 When stdin ends, all are removed.
 """
 import os
-import socket
 import sys
-import time
 
-from launch import Launched
+from launch import Launched, eventually
 
-LIMIT_S = 60  # beyond it something hangs
 SENTINEL_LINES = ("sentinel monitor mymaster 127.0.0.1 {port} 2", "sentinel down-after-milliseconds mymaster 1000",
                   "sentinel failover-timeout mymaster 6000")
-
-
-def ask(server, command, lines=1):
-    """So many lines of the reply."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(LIMIT_S)
-        connection.connect(server.socket)
-        connection.sendall(command.encode() + b"\r\n")
-        with connection.makefile("r", newline="\r\n") as replies:
-            return [replies.readline().strip() for _ in range(lines)]
-
-
-def eventually(predicate):
-    limit = time.monotonic() + LIMIT_S
-    while not predicate():
-        if time.monotonic() > limit:
-            sys.exit("the sentinels do not get there")
-        time.sleep(0.02)
 
 
 class Trio:
     def __init__(self, program):
         self.hosts = [Launched(program, "--repl-diskless-sync-delay", "0", "--min-replicas-to-write", "1") for _ in range(3)]
         for replica in self.hosts[1:]:
-            ask(replica, f"REPLICAOF 127.0.0.1 {self.hosts[0].port}")
+            replica.ask("REPLICAOF", "127.0.0.1", self.hosts[0].port)
         self.sentinels = [self.start_sentinel(program, number) for number in range(3)]
         # 0 usable sentinels, or fewer than a majority: an error
-        eventually(lambda: all(ask(each, "SENTINEL CKQUORUM mymaster")[0].startswith("+OK 3 ") for each in self.sentinels))
+        eventually(lambda: all(each.ask("SENTINEL", "CKQUORUM", "mymaster").startswith("OK 3 ") for each in self.sentinels))
         eventually(lambda: self.replicas() == 2)
         self.before = ""  # the master that is to be replaced
 
@@ -59,11 +38,10 @@ class Trio:
 
     def replicas(self):
         """How many a sentinel knows: the least of all."""
-        return min(int(ask(each, "SENTINEL REPLICAS mymaster")[0][1:]) for each in self.sentinels)
+        return min(len(each.ask("SENTINEL", "REPLICAS", "mymaster")) for each in self.sentinels)
 
     def named(self, sentinel):
-        _, _, host, _, port = ask(sentinel, "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster", 5)
-        return f"{host}:{port}"
+        return ":".join(sentinel.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"))
 
     def master(self):
         return self.named(self.sentinels[0])
@@ -78,7 +56,7 @@ class Trio:
 
     def ask(self):
         self.before = self.master()
-        eventually(lambda: ask(self.sentinels[0], "SENTINEL FAILOVER mymaster")[0] == "+OK")
+        eventually(lambda: self.sentinels[0].ask("SENTINEL", "FAILOVER", "mymaster") == "OK")
         return self.before
 
     def replace(self):
@@ -92,8 +70,7 @@ class Trio:
         for host in self.hosts:
             if host.pid == 0:
                 host.start("--replicaof", *master.split(":"))
-        # ROLE answers "master", its offset, and its replicas
-        eventually(lambda: ask(self.host(master), "ROLE", 5)[-1] == "*2")
+        eventually(lambda: "connected_slaves:2" in self.host(master).ask("INFO", "replication"))
         return master
 
 

@@ -1,7 +1,8 @@
 /* One of the demonstration's two processes: takes turns on a lock and says who holds it, under
  * which fence, and how long after the other's release it got it; also what it is told meanwhile of
- * the hold and of the server. Usage: turns NAME ROUNDS FILE; the processes tell each other the time
- * of the latest release through FILE. ROUNDS 0: holds until it is killed. Server: BELAY_URL. */
+ * the hold and of the server. Usage: turns WHO ROUNDS FILE NAME...; the processes tell each other
+ * the time of the latest release through FILE. ROUNDS 0: holds until it is killed. Several names
+ * are held together. Server: BELAY_URL. */
 #include <belay/belay.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,8 +32,8 @@ static struct turn* share(const char* path) {
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void announce(const char* name, const struct turn* last, int64_t fence) {
-  printf("%s holds the lock   fence %lld", name, (long long)fence);
+static void announce(const char* name, const char* what, const struct turn* last, int64_t fence) {
+  printf("%s holds %s   fence %lld", name, what, (long long)fence);
   if (last->by != 0 && last->by != getpid()) {
     printf("   handoff %lld us after the other's release",
            (long long)(now_us() - last->released_us));
@@ -57,8 +58,8 @@ static void work(const char* name, belay_client* client, int64_t time_ms) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    fprintf(stderr, "usage: turns NAME ROUNDS FILE\n");
+  if (argc < 5) {
+    fprintf(stderr, "usage: turns WHO ROUNDS FILE NAME...\n");
     return 64;
   }
   struct turn* last = share(argv[3]);
@@ -72,16 +73,21 @@ int main(int argc, char** argv) {
     return 1;
   }
   belay_options_free(options);
+  belay_request* request = belay_request_new(BELAY_LOCK);
+  for (int i = 4; i < argc; ++i) {
+    belay_request_add_name(request, argv[i], -1);
+  }
   const int rounds = atoi(argv[2]);
   for (int round = 0; round < rounds || rounds == 0; ++round) {
     belay_event* why = NULL;
-    const int64_t hold = belay_lock(client, "demo", -1, -1, &why);
+    const int64_t hold = belay_acquire(client, request, 0, -1, &why);
     if (hold < 0) {
       fprintf(stderr, "%s: %s\n", argv[1], belay_event_message(why));
       return 1;
     }
     belay_event_free(why);
-    announce(argv[1], last, belay_hold_fence(client, hold, 0));
+    announce(argv[1], argc == 5 ? "the lock" : "all locks", last,
+             belay_hold_fence(client, hold, 0));
     while (rounds == 0) {
       pause();
     }
@@ -93,6 +99,7 @@ int main(int argc, char** argv) {
       printf("%s could not release: %s\n", argv[1], belay_status_name(status));
     }
   }
+  belay_request_free(request);
   belay_client_free(client);
   return 0;
 }
