@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${1:?usage: tools/fuzz.sh SECONDS}
-targets=(options names server scripts sentinels)
+targets=(options names server scripts sentinels cluster)
 # A single allocation of this size, or all together of that, is a finding, as is an input that takes ten seconds.
 limits=(-timeout=10 -malloc_limit_mb=64 -rss_limit_mb=2048 -max_len=2048)
 here=build/fuzz
