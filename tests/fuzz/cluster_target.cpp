@@ -15,6 +15,7 @@
 #include "dialect/native.h"
 #include "dialect/queries.h"
 #include "fuzz/input.h"
+#include "fuzz/links.h"
 #include "fuzz/require.h"
 #include "sim/resp.h"
 
@@ -23,29 +24,6 @@ namespace {
 
 constexpr int kMostSteps = 300;
 constexpr std::size_t kMostSent = std::size_t{1} << 20U;  // in one step: scripts are long
-constexpr std::string_view kPassword = "SECRET-password";
-
-class FakeLink final : public Link {
- public:
-  using Link::Link;
-
-  void open() override { state = State::kOpening; }
-
-  void send(std::string_view bytes) override {
-    sent += bytes;
-    size += bytes.size();
-  }
-
-  void close() override {
-    state = State::kClosed;
-    sent.clear();
-  }
-
-  enum class State { kClosed, kOpening, kOpen };
-  State state = State::kClosed;
-  std::string sent;      // and not answered
-  std::size_t size = 0;  // of what was sent in this step
-};
 
 class Session final : public EngineEvents {
  public:
@@ -82,26 +60,10 @@ class Session final : public EngineEvents {
     }
   }
 
-  static void check_words(const std::string& words) {
-    require_readable(words);
-    require(words.find(kPassword) == std::string::npos, "a message hides the password", words);
-  }
-
   std::shared_ptr<Link> dial(const Endpoint& endpoint) {
     require(is_host(endpoint.host) && endpoint.port > 0, "it goes to an address",
             endpoint.display());
-    auto link = std::make_shared<FakeLink>(endpoint);
-    links_.push_back(link);
-    return link;
-  }
-
-  std::vector<std::shared_ptr<FakeLink>> links() {
-    std::erase_if(links_, [](const auto& link) { return link.expired(); });
-    std::vector<std::shared_ptr<FakeLink>> alive;
-    for (const auto& link : links_) {
-      alive.push_back(link.lock());
-    }
-    return alive;
+    return links_.add(endpoint);
   }
 
   void act() {
@@ -118,7 +80,7 @@ class Session final : public EngineEvents {
 
   // Mostly one at which something is to be done.
   FakeLink* some_link() {
-    const auto alive = links();
+    const auto alive = links_.alive();
     std::vector<FakeLink*> some;
     const bool any = input_.below(16) == 15;
     for (const auto& link : alive) {
@@ -178,10 +140,6 @@ class Session final : public EngineEvents {
       require(i < 1000, "timers come to an end");
       core_.on_timer(now_);
     }
-  }
-
-  static std::string bulk(std::string_view text) {
-    return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
   }
 
   // To the command whose words are in argv_.
@@ -315,12 +273,12 @@ class Session final : public EngineEvents {
   }
 
   void check() {
-    for (const auto& link : links()) {
+    for (const auto& link : links_.alive()) {
       require(link->size < kMostSent, "it sends within bounds");
       link->size = 0;
     }
     // One for each that somebody was sent to lately, and no more.
-    require(links().size() <= kMostSteps, "it connects to few nodes");
+    require(links_.alive().size() <= kMostSteps, "it connects to few nodes");
   }
 
   Input& input_;
@@ -329,7 +287,7 @@ class Session final : public EngineEvents {
       {"fuzzed-client---------", "belay:", "1 host label", "its secret", true},
       config_.request_timeout};
   Micros now_ = 10 * kSecond;
-  std::vector<std::weak_ptr<FakeLink>> links_;
+  FakeLinks links_;
   std::vector<std::string_view> argv_;
   std::map<std::int64_t, int> answers_;  // by tag
   std::int64_t last_tag_ = 0;

@@ -12,6 +12,7 @@
 #include "core/core.h"
 #include "dialect/native.h"
 #include "fuzz/input.h"
+#include "fuzz/links.h"
 #include "fuzz/require.h"
 
 namespace belay::fuzz {
@@ -19,22 +20,6 @@ namespace {
 
 constexpr int kMostSteps = 300;
 constexpr std::size_t kMostLinks = 5;  // of three sentinels, to nowhere, and to the master
-constexpr std::string_view kPassword = "SECRET-password";
-
-class FakeLink final : public Link {
- public:
-  using Link::Link;
-
-  void open() override { state = State::kOpening; }
-
-  void send(std::string_view bytes) override { sent += bytes.size(); }
-
-  void close() override { state = State::kClosed; }
-
-  enum class State { kClosed, kOpening, kOpen };
-  State state = State::kClosed;
-  std::size_t sent = 0;
-};
 
 class Session final : public EngineEvents {
  public:
@@ -59,28 +44,8 @@ class Session final : public EngineEvents {
 
   void on_event(Event event) override { check_words(event.status.message); }
 
-  static void check_words(const std::string& words) {
-    require_readable(words);
-    require(words.find(kPassword) == std::string::npos, "a message hides the password", words);
-  }
-
-  std::shared_ptr<Link> dial(const Endpoint& endpoint) {
-    auto link = std::make_shared<FakeLink>(endpoint);
-    links_.push_back(link);
-    return link;
-  }
-
-  std::vector<std::shared_ptr<FakeLink>> links() {
-    std::erase_if(links_, [](const auto& link) { return link.expired(); });
-    std::vector<std::shared_ptr<FakeLink>> alive;
-    for (const auto& link : links_) {
-      alive.push_back(link.lock());
-    }
-    return alive;
-  }
-
   void act() {
-    const auto alive = links();
+    const auto alive = links_.alive();
     FakeLink& link = *alive[input_.below(alive.size())];
     Peer* const peer = core_.peer(link);
     switch (input_.below(8)) {
@@ -109,10 +74,6 @@ class Session final : public EngineEvents {
       require(i < 100, "timers come to an end");
       core_.on_timer(now_);
     }
-  }
-
-  static std::string bulk(std::string_view text) {
-    return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
   }
 
   // Of a sentinel, of a server, or of nobody.
@@ -163,10 +124,10 @@ class Session final : public EngineEvents {
     require(!goal.path.empty() || (is_host(goal.host) && goal.port > 0), "it goes to an address",
             goal.display());
     check_words(node.trouble().message);
-    require(links().size() <= kMostLinks, "it keeps few links");
-    for (const auto& link : links()) {
-      require(link->sent < 64U << 10U, "it asks within bounds");
-      link->sent = 0;
+    require(links_.alive().size() <= kMostLinks, "it keeps few links");
+    for (const auto& link : links_.alive()) {
+      require(link->size < 64U << 10U, "it asks within bounds");
+      link->size = 0;
     }
   }
 
@@ -175,7 +136,7 @@ class Session final : public EngineEvents {
   const NativeDialect dialect_{{"fuzzed-client---------", "belay:", "1 host label", "its secret"},
                                config_.request_timeout};
   Micros now_ = 10 * kSecond;
-  std::vector<std::weak_ptr<FakeLink>> links_;
+  FakeLinks links_;
   Log log_{BELAY_LOG_NONE, [] {}, BELAY_LOG_DEBUG,
            [](std::int32_t /*level*/, const std::string& message) { check_words(message); }};
   std::atomic<std::int64_t> last_hold_{0};
@@ -185,7 +146,7 @@ class Session final : public EngineEvents {
              on_sentinels({Endpoint{"s1", 26379, "", false}, Endpoint{"s2", 26379, "", false},
                            Endpoint{"s3", 26379, "", false}},
                           "m"),
-             [this](const Endpoint& endpoint) { return dial(endpoint); },
+             [this](const Endpoint& endpoint) { return links_.add(endpoint); },
              log_,
              *this,
              last_hold_,
