@@ -275,6 +275,16 @@ TEST_F(ClusterConnectionTest, NeedsTheRightToListen) {
       << connection.why().message;
 }
 
+// Scripts there would publish by a command that the client cannot hear.
+TEST_F(ClusterConnectionTest, NeedsShardChannelsWhereTheVersionHasThem) {
+  connection.open();
+  connection.greet(now);
+  hear("%2\r\n" + bulk("version") + bulk("7.0.15") + bulk("mode") + bulk("cluster") +
+       ":5\r\n-ERR unknown command 'SSUBSCRIBE', with args beginning with: 'x'\r\n");
+  EXPECT_EQ(kinds().back(), What::kFailed);
+  EXPECT_NE(connection.why().message.find("unknown command"), std::string::npos);
+}
+
 TEST_F(ClusterConnectionTest, HearsOfTheSlotsThatItHasNamed) {
   greet("7.0.15", push("ssubscribe", 0, ":1\r\n"));
   EXPECT_FALSE(connection.echoes());
