@@ -794,7 +794,7 @@ class WithoutAServer(CliTest):
         self.await_held()
         waits = self.start("run", "-v", "--request-timeout", "0.5", self.name, "--", "echo", "ran")
         self.await_waiters(1)
-        self.server.command("SAVE")
+        self.server.ask("SAVE")
         for _ in range(2):
             self.server.kill()
             line = waits.process.stderr.readline().decode()
@@ -810,7 +810,7 @@ class WithoutAServer(CliTest):
         process = self.start("run", "x", "--", "echo", "ran")
         line = process.process.stderr.readline().decode()
         self.assertRegex(line, r"^belay: \S+ takes no locks for now: NOREPLICAS [^\n]+; waiting until it does\n$")
-        self.server.command("CONFIG", "SET", "min-replicas-to-write", "0")
+        self.server.ask("CONFIG", "SET", "min-replicas-to-write", "0")
         self.assertEqual(process.finish(), (0, "ran\n", ""))
 
 
@@ -822,7 +822,7 @@ class WithSeveralHosts(CliTest):
         replica, gone = Server(), Server()
         for server in (replica, gone):
             self.addCleanup(server.stop)
-        replica.command("REPLICAOF", "127.0.0.1", gone.port)
+        replica.ask("REPLICAOF", "127.0.0.1", gone.port)
         gone.kill()
         for hosts in ((gone, replica, self.server), (self.server, replica), (replica, self.server)):
             code, out, _ = self.belay("run", "--url", self.hosts(*hosts), "x", "--", "echo", "ran")
@@ -836,7 +836,7 @@ class WithSeveralHosts(CliTest):
     def test_run_warns_of_a_master_that_waits_for_no_replica(self):
         replica = Server()
         self.addCleanup(replica.stop)
-        replica.command("REPLICAOF", "127.0.0.1", self.server.port)
+        replica.ask("REPLICAOF", "127.0.0.1", self.server.port)
         run = ["run", "--url", self.hosts(self.server, replica), "x", "--", "echo", "ran"]
         warning = (f"127.0.0.1:{self.server.port} may grant locks that a failover loses: "
                    "its min-replicas-to-write is 0")
@@ -844,8 +844,8 @@ class WithSeveralHosts(CliTest):
         _, _, err = self.belay(*run, env={"BELAY_LOG": "warning"})
         self.assertEqual(err.count(warning), 1)
         self.assertEqual(self.belay(run[0], "--set", "log_events=none", *run[1:]), (0, "ran\n", ""))
-        self.addCleanup(self.server.command, "CONFIG", "SET", "min-replicas-to-write", "0")
-        self.server.command("CONFIG", "SET", "min-replicas-to-write", "1")
+        self.addCleanup(self.server.ask, "CONFIG", "SET", "min-replicas-to-write", "0")
+        self.server.ask("CONFIG", "SET", "min-replicas-to-write", "1")
         code, out, err = self.belay(*run)  # it may take no locks until the replica has reported
         self.assertEqual((code, out), (0, "ran\n"))
         self.assertNotIn("warning", err)
@@ -857,8 +857,8 @@ class InACluster(CliTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.server.command("EVAL", "for slot = 0, 16383 do redis.call('CLUSTER', 'ADDSLOTS', slot) end", "0")
-        eventually(lambda: cls.server.command("SET", "key", "value") == "+OK", "the cluster is up")
+        cls.server.ask("EVAL", "for slot = 0, 16383 do redis.call('CLUSTER', 'ADDSLOTS', slot) end", "0")
+        eventually(lambda: cls.server.ask("SET", "key", "value") == "OK", "the cluster is up")
 
     def test_inspect_and_ls_show_where_a_name_is(self):
         url = f"redis-cluster://127.0.0.1:{self.server.port}"

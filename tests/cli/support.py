@@ -10,7 +10,6 @@ import pty
 import re
 import select
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -71,16 +70,6 @@ class Server(Launched):
 
     def url(self, userinfo=""):
         return f"unix://{userinfo}{self.socket}"
-
-    def command(self, *words):
-        """The first line of the reply."""
-        parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(self.socket)
-            connection.sendall(b"*%d\r\n" % len(parts) +
-                               b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts))
-            with connection.makefile("rb") as replies:
-                return replies.readline().decode().strip()
 
 
 class Belay:

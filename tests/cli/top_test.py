@@ -25,7 +25,7 @@ def lines_of(frame):
 class TopTest(CliTest):
     def setUp(self):
         super().setUp()
-        self.server.command("FLUSHALL")
+        self.server.ask("FLUSHALL")
 
     def run_top(self, *options):
         code, out, err = self.belay("top", *options)
@@ -51,7 +51,7 @@ class TopTest(CliTest):
 
     def copy_of(self, source, name):
         keys = (f"belay:r:{{{source}}}", f"belay:r:{{{name}}}")
-        self.assertEqual(self.server.command("COPY", *keys), ":1")
+        self.assertEqual(self.server.ask("COPY", *keys), 1)
 
     def next_look(self, process, wanted, what):
         """The looks that are printed from now on, up to the first that is wanted."""
@@ -166,7 +166,7 @@ class TopPrints(TopTest):
         self.assertIn("11 names in use (4 looked at)", self.run_top("--limit", "4", "--count", "1"))
 
     def test_how_many_names_could_not_be_read(self):
-        self.server.command("HSET", "belay:r:{odd}", "a", "b")
+        self.server.ask("HSET", "belay:r:{odd}", "a", "b")
         self.hold_name("fine")
         out = self.run_top("--count", "1")
         self.assertRegex(out, r"\n1 name could not be read, such as 'odd': .+\n")

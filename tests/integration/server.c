@@ -262,6 +262,10 @@ void server_cut_clients(const Server* server) {
   server_ask(server, "CLIENT", "KILL", "TYPE", "pubsub", NULL);
 }
 
+bool server_is_before_7(const Server* server) {
+  return strstr(server_ask(server, "INFO", "server", NULL), "redis_version:6.") != NULL;
+}
+
 int server_connections(const Server* server) {
   int count = 0;
   for (const char* found = server_ask(server, "CLIENT", "LIST", NULL);

@@ -49,6 +49,8 @@ const char* server_ask_as(const Server* server, const char* user, const char* wo
 void server_tell(const Server* server, const char* word, ...) __attribute__((sentinel));
 // Cuts every connection that clients have.
 void server_cut_clients(const Server* server);
+// A Redis 6.2, without functions and shard channels.
+bool server_is_before_7(const Server* server);
 // How many connections the library has there.
 int server_connections(const Server* server);
 // How many scripts it has run since CONFIG RESETSTAT.

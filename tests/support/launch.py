@@ -51,7 +51,7 @@ class Launched:
 
     def ask(self, *words):
         """The reply to a command."""
-        parts = [str(word).encode() for word in words]
+        parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(LIMIT_S)
             connection.connect(self.socket)
