@@ -3,6 +3,7 @@ local belay = require "belay"
 local process = require "process"
 local support = require "spec.support"
 local unpack = rawget(table, "unpack") or rawget(_G, "unpack")
+local compiler = rawget(_G, "jit")
 
 -- A finalizer may free what only the next collection finds.
 local function collect()
@@ -27,6 +28,11 @@ describe("without a release,", function()
   local server, client
 
   setup(function()
+    -- Code that LuaJIT has compiled calls no hooks.
+    if compiler then
+      compiler.off()
+      compiler.flush()
+    end
     server = support.server()
     client = assert(belay.connect(server.url))
   end)
@@ -34,6 +40,9 @@ describe("without a release,", function()
   teardown(function()
     client:close()
     server:stop()
+    if compiler then
+      compiler.on()
+    end
   end)
 
   local function program(text)
