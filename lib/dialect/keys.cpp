@@ -77,6 +77,10 @@ std::string fence_key_of(std::string_view prefix, std::uint16_t slot) {
   return std::string(prefix).append("f:{").append(slot_tag(slot)).append("}");
 }
 
+std::string absent_key_of(std::string_view prefix, std::uint16_t slot) {
+  return std::string(prefix).append("x:{").append(slot_tag(slot)).append("}");
+}
+
 std::string guard_key_of(std::string_view prefix, std::string_view key) {
   return std::string(prefix).append("g:{").append(slot_tag(slot_of(key))).append("}:").append(key);
 }

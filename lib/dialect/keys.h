@@ -20,6 +20,9 @@ std::optional<std::string> name_of(std::string_view prefix, char kind, std::stri
 // The key that holds the highest fence of `slot`, and lies in it.
 std::string fence_key_of(std::string_view prefix, std::uint16_t slot);
 
+// A key of `slot` that is never there.
+std::string absent_key_of(std::string_view prefix, std::uint16_t slot);
+
 // The key that remembers the newest fence seen for `key`, any key of the user's, and lies in its
 // slot.
 std::string guard_key_of(std::string_view prefix, std::string_view key);

@@ -227,7 +227,7 @@ Command LatchPrimitive::acquire(const Resource& resource, const AcquireArgs& arg
   packed.number(args.ticket).u8(args.queue ? 1 : 0).bytes(secret_of(me_, args.epoch));
   return {0,
           &scripts::kLatchAwait,
-          {resource.keys[kRecordKey], resource.keys[kQueueKey]},
+          views(resource, {kRecordKey, kQueueKey}),
           {packed.take(), me_.info}};
 }
 
@@ -244,7 +244,7 @@ Command LatchPrimitive::set(const Resource& resource, RequestNumber request, std
   packed.number(highest_fence).number(remember()).time(not_after);
   return {0,
           &scripts::kLatchSet,
-          {resource.keys[kRecordKey], resource.keys[kFenceKey], resource.keys[kQueueKey]},
+          views(resource, {kRecordKey, kFenceKey, kQueueKey}),
           {packed.take(), me_.inbox().prefix_in(resource.slot), me_.info}};
 }
 
@@ -259,7 +259,7 @@ Command LatchPrimitive::count_down(const Resource& resource, RequestNumber reque
       .time(since);
   return {0,
           &scripts::kLatchDown,
-          {resource.keys[kRecordKey], resource.keys[kQueueKey]},
+          views(resource, {kRecordKey, kQueueKey}),
           {packed.take(), me_.inbox().prefix_in(resource.slot)}};
 }
 

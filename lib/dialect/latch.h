@@ -34,7 +34,7 @@ class LatchPrimitive final : public Primitive {
   [[nodiscard]] Status missing(std::string_view name) const override;
 
   [[nodiscard]] Resource resource(std::string_view name) const override {
-    return resource_of(me_.prefix, name);
+    return resource_of(me_, name);
   }
 
   [[nodiscard]] std::unique_ptr<Query> generation_query(std::string_view name,

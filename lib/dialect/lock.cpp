@@ -82,17 +82,36 @@ std::vector<std::string_view> views(const std::vector<std::string>& keys) {
   return {keys.begin(), keys.end()};
 }
 
-Resource resource_of(std::string_view prefix, std::string_view name) {
+std::vector<std::string_view> views(const Resource& resource,
+                                    std::initializer_list<std::size_t> which) {
+  std::vector<std::string_view> some;
+  some.reserve(which.size() + 1);
+  for (const std::size_t key : which) {
+    some.emplace_back(resource.keys[key]);
+  }
+  some.insert(some.end(), resource.keys.begin() + kKeysOfName, resource.keys.end());
+  return some;
+}
+
+void add_views(const Resource& resource, std::vector<std::string_view>* keys) {
+  keys->resize(keys->size() / kKeysOfName * kKeysOfName);
+  keys->insert(keys->end(), resource.keys.begin(), resource.keys.end());
+}
+
+Resource resource_of(const Identity& me, std::string_view name) {
   Resource resource;
   resource.name = name;
   std::vector<std::string>& keys = resource.keys;
-  keys.reserve(4);
-  keys.push_back(key_of(prefix, kRecord, name));
+  keys.reserve(kKeysOfName + (me.in_cluster ? 1 : 0));
+  keys.push_back(key_of(me.prefix, kRecord, name));
   resource.slot = slot_of(keys.front());
-  keys.push_back(fence_key_of(prefix, resource.slot));
+  keys.push_back(fence_key_of(me.prefix, resource.slot));
   for (const char kind : {kQueue, kMembers}) {  // which differ in the letter alone
     keys.push_back(keys.front());
-    keys.back()[prefix.size()] = kind;
+    keys.back()[me.prefix.size()] = kind;
+  }
+  if (me.in_cluster) {
+    keys.push_back(absent_key_of(me.prefix, resource.slot));
   }
   return resource;
 }

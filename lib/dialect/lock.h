@@ -2,6 +2,7 @@
 // lib/scripts/README.md has them. Stateless but for who this client is; usable from any thread.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include "base/packing.h"
@@ -39,10 +40,16 @@ inline constexpr std::size_t kRecordKey = 0;
 inline constexpr std::size_t kFenceKey = 1;
 inline constexpr std::size_t kQueueKey = 2;
 inline constexpr std::size_t kMembersKey = 3;
-Resource resource_of(std::string_view prefix, std::string_view name);
+inline constexpr std::size_t kKeysOfName = 4;  // in a cluster the slot's absent key comes behind
+Resource resource_of(const Identity& me, std::string_view name);
 
-// As a command has them, which does not own its keys.
+// As a command has them, which does not own its keys: all of a name, or some; in a cluster with
+// the absent key.
 std::vector<std::string_view> views(const std::vector<std::string>& keys);
+std::vector<std::string_view> views(const Resource& resource,
+                                    std::initializer_list<std::size_t> which);
+// Adds all of a further name in the same slot. The absent key stays the last.
+void add_views(const Resource& resource, std::vector<std::string_view>* keys);
 
 // Fences are ids: a number beyond them is none that a script gave out.
 bool is_fence_range(std::int64_t fence, std::int64_t last);
@@ -61,7 +68,7 @@ class LockOrSemaphore final : public Primitive {
   [[nodiscard]] Status missing(std::string_view name) const override;
 
   [[nodiscard]] Resource resource(std::string_view name) const override {
-    return resource_of(me_.prefix, name);
+    return resource_of(me_, name);
   }
 
   [[nodiscard]] Command acquire(const Resource& resource, const AcquireArgs& args) const override;

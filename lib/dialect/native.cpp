@@ -35,7 +35,7 @@ Command renew_any(const Identity& me, const std::vector<RenewPart>& parts,
     if (!args.group.empty()) {
       packed.number(args.fence_of_group).bytes(args.group);
     }
-    command.keys.insert(command.keys.end(), resource->keys.begin(), resource->keys.end());
+    add_views(*resource, &command.keys);
     command.args.push_back(packed.take());
   }
   return command;

@@ -27,7 +27,7 @@ class NativeDialect final : public Dialect {
   [[nodiscard]] const Primitive& of(Kind kind) const override;
 
   [[nodiscard]] Resource resource(std::string_view name) const override {
-    return resource_of(me.prefix, name);
+    return resource_of(me, name);
   }
 
   [[nodiscard]] Inbox inbox() const override { return me.inbox(); }

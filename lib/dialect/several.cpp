@@ -41,8 +41,7 @@ Command acquire_any(const Identity& me, const std::vector<AcquirePart>& parts) {
   command.keys.reserve(parts.size() * parts.front().resource->keys.size());
   bool alone = true;
   for (const AcquirePart& part : parts) {
-    const std::vector<std::string>& keys = part.resource->keys;
-    command.keys.insert(command.keys.end(), keys.begin(), keys.end());
+    add_views(*part.resource, &command.keys);
     packed.number(part.args.epoch)
         .number(part.args.highest_fence)
         .number(part.args.want.lock_delay)
@@ -75,8 +74,7 @@ Command leave_any(const Identity& me, const std::vector<LeavePart>& parts) {
   std::string packed(1, static_cast<char>(Kind::kLock));
   command.keys.reserve(parts.size() * parts.front().resource->keys.size());
   for (const LeavePart& part : parts) {
-    const std::vector<std::string>& keys = part.resource->keys;
-    command.keys.insert(command.keys.end(), keys.begin(), keys.end());
+    add_views(*part.resource, &command.keys);
     packed += packed_leave(me, part.args);
   }
   command.args = {std::move(packed), me.inbox().prefix_in(parts.front().resource->slot)};

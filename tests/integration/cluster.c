@@ -218,11 +218,17 @@ bool move_whole(const Move* move) {
   return true;
 }
 
-void move_end(const Move* move) {
+void move_keys(const Move* move) {
   Number slot;
   number(slot_of(move->name), slot);
   while (move_some(move, slot)) {
   }
+}
+
+void move_end(const Move* move) {
+  move_keys(move);
+  Number slot;
+  number(slot_of(move->name), slot);
   set_slot(move->to, slot, "NODE", move->to);
   set_slot(move->from, slot, "NODE", move->to);
   for (int i = 0; i < masters; ++i) {

@@ -40,6 +40,8 @@ typedef struct Move {
 void move_begin(const Move* move);
 // Takes along the record of its name alone: its queue and its members stay where they are.
 void move_record(const Move* move);
+// Takes along whatever is in the slot, and does not end.
+void move_keys(const Move* move);
 // Moves the slot as a whole. False: the server cannot do that.
 bool move_whole(const Move* move);
 // Takes along what is left, and ends.

@@ -29,7 +29,13 @@ static void check_lock(belay_client* one, belay_client* two, const char* name) {
   TAKE(two, BELAY_EVENT_LOST, 0, BELAY_LOST);
 }
 
+// An owner writes, reads meanwhile, and ends either; then others read.
 static void check_readers(belay_client* one, belay_client* two, const char* name) {
+  const int64_t writing = GRANTED(ACQUIRE(one, -1, .name = name, .owner = 1));
+  const int64_t reading = GRANTED(ACQUIRE(one, -1, .name = name, .owner = 1, .shared = true));
+  REFUSED(BELAY_BUSY, ACQUIRE(two, 0, .name = name, .shared = true));
+  CHECK_STATUS(BELAY_OK, belay_release(one, reading));
+  CHECK_STATUS(BELAY_OK, belay_release(one, writing));
   const int64_t first = GRANTED(ACQUIRE(one, -1, .name = name, .shared = true));
   const int64_t second = GRANTED(ACQUIRE(two, -1, .name = name, .shared = true));
   REFUSED(BELAY_BUSY, belay_lock(two, name, -1, 0, NULL));
@@ -63,9 +69,12 @@ static void check_latch(belay_client* one, belay_client* two, const char* name) 
   belay_event_free(GRANT_SOON(two, 3));
 }
 
+// Under a prefix of the application's.
 static void test_primitives(Server* server) {
   belay_client* clients[2];
-  make_clients(server, clients, 2);
+  for (int i = 0; i < 2; ++i) {
+    clients[i] = CLIENT(.url = server->url, .prefix = "shop 1:");
+  }
   for (int i = 0; i < kMasters; ++i) {
     Name name;
     name_at(i, "lock", name);
@@ -296,6 +305,32 @@ static void test_moves_for_long(Server* server) {
   hand_on(&wanted);
 }
 
+// What takes several keys waits for the slot, also where all that were there are still there, or
+// are at the other master already: a script may delete one of them.
+static void test_moves_half(Server* server) {
+  const RequestSetup alone = {0};
+  const RequestSetup shared = {.shared = true};
+  const RequestSetup permit = {.primitive = BELAY_SEMAPHORE, .permits = 1, .limit = 1};
+  const RequestSetup ways[][2] = {{shared, alone}, {alone, alone}, {permit, permit}};
+  for (size_t i = 0; i < 2 * sizeof ways / sizeof ways[0]; ++i) {
+    Wanted wanted;
+    make_wanted_as(server, &wanted, ways[i / 2][0], ways[i / 2][1]);
+    move_begin(&wanted.move);
+    if (i % 2 == 1) {
+      move_keys(&wanted.move);
+    }
+    CHECK_STATUS(BELAY_OK, belay_submit_release(wanted.holder, 2, wanted.hold));
+    STAYS(100, belay_next(wanted.holder, 0) == NULL);
+    CHECK(next_but_of_holds(wanted.waiter, 0) == NULL);
+    move_end(&wanted.move);
+    TAKE(wanted.holder, BELAY_EVENT_RELEASED, 2, BELAY_OK);
+    give_back(wanted.waiter, take_soon(wanted.waiter, 1));
+    free_clients((belay_client*[]){wanted.holder, wanted.waiter}, 2);
+    move_begin(&(Move){wanted.name, 1, 0});
+    move_end(&(Move){wanted.name, 1, 0});
+  }
+}
+
 // By Valkey 9, without a moment at which only some of its keys are there.
 static void test_moves_whole(Server* server) {
   Wanted wanted;
@@ -463,8 +498,14 @@ static void test_connections(Server* server) {
   GRANTED(belay_lock(client, names[2], -1, -1, NULL));
   CHECK_INT(1, connections_at(2));
   CHECK_INT(0, connections_at(0));
+  GRANTED(belay_lock(client, names[0], -1, -1, NULL));
+  for (int i = 0; i < kMasters; ++i) {
+    CHECK_INT(1, connections_at(i));
+  }
   belay_client_free(client);
-  EVENTUALLY(connections_at(1) + connections_at(2) == 0);
+  for (int i = 0; i < kMasters; ++i) {
+    EVENTUALLY(connections_at(i) == 0);
+  }
 }
 
 static void test_not_named(Server* server) {
@@ -572,6 +613,7 @@ const Test cluster_tests[] = {
     {"Whoever waits in a slot is served where it has moved", test_moved_waiters},
     {"Inboxes are read at the master of their slot, and go with it", test_inboxes},
     {"A slot on its way keeps its holders for longer than their leases", test_moves_for_long},
+    {"A slot on its way ends no script half-way", test_moves_half},
     {"A slot that moves as a whole takes its holders and waiters along", test_moves_whole},
     {"Masters that join and leave a cluster have its slots meanwhile", test_masters_come_and_go},
     {"A slot on its way takes new names when it has arrived", test_new_names_meanwhile},
