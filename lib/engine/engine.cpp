@@ -643,8 +643,10 @@ void Engine::flush_checks() {
 void Engine::on_node_down(Node& node, Micros now) {
   const Entry entry(*this, now);
   std::vector<Claim*> claims;
+  std::vector<PendingRef> operations;
   for (const auto& [id, flight] : flights_.take_all_of(node)) {
     give_up_on(id, flight, &claims);
+    operations.push_back(flight.pending);
   }
   std::unordered_set<const Claim*> cut(claims.begin(), claims.end());
   // A slot has moved, and its own node knows nothing of what was cut here.
@@ -664,6 +666,7 @@ void Engine::on_node_down(Node& node, Micros now) {
   for (const auto& [tag, pending] : ledger_.pendings) {
     pending->trouble = &ledger_.node_for(*pending) == &node ? Status() : pending->trouble;
   }
+  operations_.send_all(operations);  // whose slots have moved, too
   on_clock(node);
 }
 

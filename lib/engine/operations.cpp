@@ -145,6 +145,16 @@ void Operations::send_all(const SlotSet& slots) {
   send_those([this, &slots](const Pending& pending) { return slots[ledger_.slot_of(pending)]; });
 }
 
+void Operations::send_all(const std::vector<PendingRef>& refs) {
+  std::vector<Pending*> queries;
+  for (const PendingRef& ref : refs) {
+    if (Pending* const pending = ledger_.pending(ref)) {
+      queries.push_back(pending);
+    }
+  }
+  send_in_order(std::move(queries));
+}
+
 void Operations::send_those(const std::function<bool(const Pending&)>& concern) {
   std::vector<Pending*> queries;
   for (const auto& [tag, pending] : ledger_.pendings) {

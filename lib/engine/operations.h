@@ -51,6 +51,7 @@ class Operations {
   // On a new connection, or where those slots are by now.
   void send_all(const Node& node);
   void send_all(const SlotSet& slots);
+  void send_all(const std::vector<PendingRef>& refs);
   // A sample of the node's clock has come, or none will.
   void on_clock(const Node& node);
 
