@@ -261,7 +261,7 @@ bool Checks::of_old_tenure(int process, const Submission& submission, std::int64
   if (exclusion_applies(submission.name)) {
     return false;
   }
-  if (world_.replication() && world_.replication()->divided) {
+  if (world_.has_two_masters()) {
     return true;
   }
   const auto broken = breaks_.find(submission.name);
@@ -373,9 +373,8 @@ bool Checks::exclusion_applies(const std::string& name) const {
 // Data that were lost before say nothing of such a grant: it is the server's, and nobody else's.
 // Unless its clock steps, or two are masters.
 bool Checks::granted_since_all_was_lost(const Live& live) const {
-  const auto& replication = world_.replication();
-  const bool in_order =
-      replication ? !replication->divided : !faults_.clock_back && !faults_.clock_forward;
+  const bool in_order = !world_.has_two_masters() &&
+                        (world_.replication() || (!faults_.clock_back && !faults_.clock_forward));
   const auto broken = breaks_.find(live.name);
   const std::size_t host = world_.host_of(key_of("belay:", 'r', live.name));
   return in_order && (broken == breaks_.end() || broken->second.until < world_.now()) &&

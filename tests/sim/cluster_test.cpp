@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "dialect/keys.h"
 #include "sim/process.h"
+#include "sim/standby.h"
 #include "sim/world.h"
 
 namespace belay::sim {
@@ -24,19 +26,15 @@ class Cluster : public testing::TestWithParam<bool> {
  protected:
   Cluster() {
     world_.calm();
-    world_.become_a_cluster(is_old());
+    world_.become_a_cluster(2, is_old());
     for (int i = 0; world_.host_of(record(name_)) != 0; ++i) {
       name_ = "name " + std::to_string(i);
     }
     for (int i = 0; world_.host_of(record(elsewhere_)) != 1; ++i) {
       elsewhere_ = "other " + std::to_string(i);
     }
-    for (int i = 0; i < 2; ++i) {
-      const Process::Observer observer{
-          [this, i](Process&, const Event& event) { events_[i].push_back(event); },
-          [](Process&) {}};
-      processes_.push_back(std::make_unique<Process>(world_, i, observer, kLease, kTimeout, true));
-    }
+    add_process();
+    add_process();
     for (int i = 0; i < 2; ++i) {  // so that each is connected to both
       for (const std::string& name : {name_, elsewhere_}) {
         acquire(i, {name});
@@ -51,6 +49,15 @@ class Cluster : public testing::TestWithParam<bool> {
   }
 
   static bool is_old() { return GetParam(); }
+
+  void add_process() {
+    const std::size_t i = processes_.size();
+    events_.emplace_back();
+    const Process::Observer observer{
+        [this, i](Process&, const Event& event) { events_[i].push_back(event); }, [](Process&) {}};
+    processes_.push_back(
+        std::make_unique<Process>(world_, static_cast<int>(i), observer, kLease, kTimeout, true));
+  }
 
   void run_for(Micros duration) {
     ASSERT_TRUE(world_.run(world_.now() + duration));
@@ -156,12 +163,12 @@ class Cluster : public testing::TestWithParam<bool> {
     return answer.starts_with(":") ? std::stoi(answer.substr(1)) : 0;
   }
 
-  [[nodiscard]] const Event& last(int process) const { return events_[process].back(); }
+  [[nodiscard]] const Event& last(std::size_t process) const { return events_[process].back(); }
 
-  World world_{42, Faults(), kTrip / 2, nullptr, 2};
+  World world_{42, Faults(), kTrip / 2, nullptr, 3};
   std::string name_ = "name";
   std::string elsewhere_ = "other";
-  std::vector<Event> events_[2];
+  std::vector<std::vector<Event>> events_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::int64_t last_tag_ = 0;
 };
@@ -460,6 +467,150 @@ TEST_P(Cluster, HearsOfASlotThatMovesWhereItIsByThen) {
   run_for(4 * kTrip);
   ASSERT_EQ(events_[1].size(), 1U);
   EXPECT_TRUE(last(1).status.ok()) << last(1).status.message;
+}
+
+// Rule 28: a script that ended half-way would leave the queue without the record that names it, or
+// a waiter without its turn.
+TEST_P(Cluster, RunsNoScriptHalfWayWhileASlotMoves) {
+  for (const bool is_there : {false, true}) {
+    acquire(0, {name_}, kNever, 0, "r");
+    run_for(50 * kMillisecond);
+    ASSERT_TRUE(last(0).status.ok());
+    acquire(1, {name_});  // so that all keys of the name are there
+    run_for(50 * kMillisecond);
+    const std::size_t from = world_.host_of(record(name_));
+    ASSERT_TRUE(world_.begin_move(slot(), 1 - from));
+    if (is_there) {
+      for (const std::string& key : world_.server(from).keys_in(slot())) {
+        world_.move_key(key);
+      }
+    }
+    release(0, last(0).hold);
+    run_for(300 * kMillisecond);
+    EXPECT_TRUE(events_[1].empty() || last(1).kind == BELAY_EVENT_RELEASED);
+    world_.end_move(slot());
+    run_for(300 * kMillisecond);
+    EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+    ASSERT_EQ(last(1).kind, BELAY_EVENT_ACQUIRED);
+    EXPECT_TRUE(last(1).status.ok()) << last(1).status.message;
+    release(1, last(1).hold);
+    run_for(50 * kMillisecond);
+    EXPECT_TRUE(last(1).status.ok()) << last(1).status.message;
+  }
+}
+
+// ---- Masters that are replaced
+
+TEST_P(Cluster, GoesOnWhereAMasterHandsOver) {
+  Standby standby(world_);
+  const std::int64_t hold = held(name_);
+  wait_for(name_);
+  standby.take_over(0, Standby::Fate::kYields, 0, 0);
+  run_for(2 * kLease);
+  EXPECT_EQ(events_[0].size(), 1U);
+  release(0, hold);
+  run_for(50 * kMillisecond);
+  EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+  ASSERT_EQ(events_[1].size(), 1U);
+  EXPECT_TRUE(last(1).status.ok()) << last(1).status.message;
+}
+
+TEST_P(Cluster, KeepsWhatTheReplacementOfADeadMasterKnows) {
+  Standby standby(world_);
+  const std::int64_t hold = held(name_);
+  wait_for(name_);
+  standby.take_over(0, Standby::Fate::kDies, 0, 500 * kMillisecond);
+  run_for(2 * kLease);
+  EXPECT_EQ(events_[0].size(), 1U);
+  release(0, hold);
+  run_for(50 * kMillisecond);
+  EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+  ASSERT_EQ(events_[1].size(), 1U);
+  EXPECT_TRUE(last(1).status.ok()) << last(1).status.message;
+}
+
+// Whatever becomes of the old master, which may serve for another second.
+TEST_P(Cluster, LosesWhatTheReplacementOfAMasterDoesNotKnow) {
+  Standby standby(world_);
+  for (const Standby::Fate fate : {Standby::Fate::kDies, Standby::Fate::kStays}) {
+    run_for(kLease);
+    events_[0].clear();
+    const std::size_t from = world_.host_of(record(name_));
+    standby.take_over(from, fate, 100 * kMillisecond, kSecond);
+    held(name_);
+    run_for(3 * kSecond);
+    EXPECT_EQ(last(0).kind, BELAY_EVENT_LOST);
+  }
+}
+
+// What was asked of it, and what was not, while it did not answer. All are connected to the
+// replacement, as it was a master before.
+TEST_P(Cluster, AsksTheReplacementOfAMasterThatHangs) {
+  Standby standby(world_);
+  standby.take_over(1, Standby::Fate::kYields, 0, 0);
+  const std::int64_t hold = held(name_);
+  world_.stop_server(0, 60 * kSecond);
+  call(0, [&](Engine& engine, Micros now) { return engine.verify(++last_tag_, hold, now); });
+  call(1, [&](Engine& engine, Micros now) {
+    const NativeDialect& dialect = processes_[1]->dialect();
+    return engine.query(++last_tag_, dialect.latch.generation_query(beside("latch"), 0), now);
+  });
+  acquire(1, {name_}, 800 * kMillisecond);
+  standby.take_over(0, Standby::Fate::kStays, 0, 60 * kSecond);
+  run_for(kTimeout / 2);
+  ASSERT_EQ(events_[0].size(), 2U);
+  EXPECT_EQ(last(0).kind, BELAY_EVENT_VERIFIED);
+  EXPECT_TRUE(last(0).status.ok()) << last(0).status.message;
+  ASSERT_EQ(events_[1].size(), 1U);
+  EXPECT_EQ(last(1).status.code, BELAY_NOT_FOUND) << last(1).status.message;
+  run_for(kTimeout);
+  ASSERT_EQ(events_[1].size(), 2U);
+  EXPECT_EQ(last(1).status.code, BELAY_TIMEOUT) << last(1).status.message;
+}
+
+// A client starts with a map of old.
+TEST_P(Cluster, IsFoundByThoseWhoComeLater) {
+  Standby standby(world_);
+  standby.take_over(0, Standby::Fate::kDies, 0, 50 * kMillisecond);
+  run_for(2 * kSecond);
+  world_.go_down(0);  // again, and for good
+  processes_[0]->crash();
+  add_process();
+  acquire(2, {name_});
+  run_for(500 * kMillisecond);
+  ASSERT_EQ(events_[2].size(), 1U);
+  EXPECT_TRUE(last(2).status.ok()) << last(2).status.message;
+}
+
+// Rule 32. The connections of a world have numbers from 0 on.
+TEST(ConnectionsOfAClient, AreOneToEachNodeThatItUses) {
+  for (const std::size_t nodes : {3, 12, 100}) {
+    World world(42, Faults(), kTrip / 2, nullptr, nodes);
+    world.calm();
+    world.become_a_cluster(nodes, false);
+    std::size_t granted = 0;
+    const Process::Observer observer{
+        [&granted](Process&, const Event& event) { granted += event.status.ok() ? 1 : 0; },
+        [](Process&) {}};
+    Process process(world, 0, observer, kLease, kTimeout, true);
+    std::set<std::size_t> used;
+    std::set<int> connections;
+    for (std::int64_t tag = 1; used.size() < nodes; ++tag) {
+      AcquireRequest request;
+      request.primitive = &process.dialect().lock;
+      request.name = "name " + std::to_string(tag);
+      const std::string record = key_of("belay:", 'r', request.name);
+      used.insert(world.host_of(record));
+      process.call([&](Engine& engine, Micros now) {
+        EXPECT_TRUE(engine.acquire(tag, request, kNever, now).ok());
+      });
+      ASSERT_TRUE(world.run(world.now() + 4 * kTrip));
+      EXPECT_EQ(granted, static_cast<std::size_t>(tag));
+      connections.insert(process.connection(record));
+      EXPECT_EQ(connections.size(), used.size());
+    }
+    EXPECT_EQ(*connections.rbegin(), static_cast<int>(nodes) - 1);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, Cluster, testing::Values(false, true),

@@ -458,6 +458,10 @@ MUTATIONS = [
              "follows_ = verdict != SlotOwners::Verdict::kCircles && !OFF(\"25-moved-is-followed\");", 0),
     Mutation("25-all-of-a-slot-is-asked-about", "lib/engine/engine.cpp", "  want_checks(is_there);",
              "  if (!OFF(\"25-all-of-a-slot-is-asked-about\")) { want_checks(is_there); }", 0),
+    Mutation("25-a-master-that-is-gone-loses-its-slots", "lib/route/slot_owners.cpp", "present.is_entrance || !present.serves(now);",
+             "present.is_entrance || (!present.serves(now) && !OFF(\"25-a-master-that-is-gone-loses-its-slots\"));", 0),
+    Mutation("25-the-map-is-asked-for-again", "lib/route/slot_owners.cpp", "backoff_.next());\n  ask(now);",
+             "backoff_.next());\n  if (!OFF(\"25-the-map-is-asked-for-again\")) { ask(now); }", 0),
     Mutation("26-asking-goes-before", "lib/route/router.cpp", "to.set_asking(true);", "to.set_asking(!OFF(\"26-asking-goes-before\"));", 0),
     Mutation("26-ask-is-for-one-command", "lib/route/router.cpp", "Redirect{found->has_moved, found->slot, to}",
              "Redirect{found->has_moved || OFF(\"26-ask-is-for-one-command\"), found->slot, to}", 0),
@@ -471,6 +475,8 @@ MUTATIONS = [
              "found->uncontended && !answer && !OFF(\"28-the-short-release-is-tried-again\"));", 0),
     Mutation("28-less-is-tried-where-the-slot-still-is", "lib/engine/watchdog.cpp", "const bool by_less = error.moving &&",
              "const bool by_less = error.moving && !OFF(\"28-less-is-tried-where-the-slot-still-is\") &&", 0),
+    Mutation("28-no-script-ends-half-way", "lib/dialect/lock.cpp", "  if (me.in_cluster) {",
+             "  if (me.in_cluster && !OFF(\"28-no-script-ends-half-way\")) {"),
     Mutation("29-whoever-asks-listens", "lib/engine/flights.cpp", "    node.listen(ref.claim->resource.slot, now);",
              "    if (!OFF(\"29-whoever-asks-listens\")) { node.listen(ref.claim->resource.slot, now); }", 0),
     Mutation("29-an-inbox-goes-with-its-slot", "lib/engine/engine.cpp", "return claim.resource.slot == slot && &claim.node() == &node;",
@@ -481,6 +487,8 @@ MUTATIONS = [
              "const bool sound = (!node.echoes() || OFF(\"29-no-grant-is-believed-that-echoes\")) &&"),
     Mutation("29-whoever-is-dropped-is-told-to-look", "lib/scripts/queue.lua", "      tell_look(key, inbox, ts, entry, 0)\n",
              "      if not OFF('29-whoever-is-dropped-is-told-to-look') then tell_look(key, inbox, ts, entry, 0) end\n", 0),
+    Mutation("30-operations-go-on-elsewhere", "lib/engine/engine.cpp", "  operations_.send_all(operations);",
+             "  if (!OFF(\"30-operations-go-on-elsewhere\")) { operations_.send_all(operations); }", 0),
     Mutation("30-others-are-not-touched", "lib/engine/engine.cpp", "    if (&claim->node() == &node) {\n      claim->on_node_down();",
              "    if (&claim->node() == &node || OFF(\"30-others-are-not-touched\")) {\n      claim->on_node_down();", 0),
     Mutation("30-a-command-that-is-lost-elsewhere", "lib/engine/engine.cpp", "return &claim.node() != &node && cut.contains(&claim);",
@@ -580,7 +588,7 @@ def bound_that_catches(programs, mutation):
     """Returns which bounds fail, or None."""
     run = subprocess.run([programs / "sim_test", "--gtest_brief=1"], check=False, capture_output=True, text=True,
                          env={**os.environ, "BELAY_OFF": mutation.name})
-    failed = re.findall(r"^\[  FAILED  \] (\S+) \(", run.stdout, re.MULTILINE)
+    failed = re.findall(r"^\[  FAILED  \] ([^\s,]+).* \(\d+ ms\)$", run.stdout, re.MULTILINE)
     return f"by {', '.join(failed) or run.returncode}" if run.returncode != 0 else None
 
 

@@ -315,6 +315,7 @@ Plan make_plan(Random& random) {
   if (plan.sets && random.between(1, 100) <= 30) {
     plan.hosts = 2;
     plan.cluster = random.between(1, 100) <= 60;
+    plan.hosts += plan.cluster ? 1 : 0;
   }
   Random aside = random;  // so that all other plans stay what they are without this
   const bool alone = !plan.steady && !plan.distant && plan.hosts == 1;

@@ -40,7 +40,7 @@ struct Plan {
   bool sets = false;         // there are three names, of which some users take several at once
   bool slots_apart = false;  // and these in a command for each slot
   std::size_t hosts = 1;     // servers, on which the names lie
-  bool cluster = false;      // these are nodes of one, and slots move from one to the other
+  bool cluster = false;      // these are nodes of one, of which one stands by
   bool old = false;          // of Redis 6.2
   std::size_t replicas = 0;  // these are a master and so many; with sentinels beside them
   std::size_t sentinels = 0;

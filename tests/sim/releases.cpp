@@ -109,7 +109,7 @@ void Releases::on_event(const Process& process, const Event& event) {
   // A server with older data may have again what was lost.
   const bool lost =
       std::any_of(pending.parts.begin(), pending.parts.end(), [this](const Part& part) {
-        const bool beside = world_.replication().has_value() && part.had == 0;  // the master
+        const bool beside = world_.has_had_two_masters() && part.had == 0;
         return part.was_lost() || beside || (faults_.failovers && part.had_not > 0);
       });
   const Part& first = pending.parts.front();

@@ -152,7 +152,8 @@ void Rounds::check_end(const Wait& wait, const Event& event) {
   const std::string by = std::to_string(event.generation);
   // A number between two generations is none: it counts as the earlier ones do.
   // What was done at a master beside the new one is not seen here.
-  const bool none = (wait.given != 0 && !begun_.contains(wait.given)) || world_.replication();
+  const bool none =
+      (wait.given != 0 && !begun_.contains(wait.given)) || world_.has_had_two_masters();
   if (ok && !none && !opened_.contains(event.generation)) {
     world_.violation("latch: a wait ended by generation " + by + ", which never opened");
   } else if (ok && wait.given != 0 && event.generation != wait.given) {

@@ -21,6 +21,7 @@
 #include "sim/replicas.h"
 #include "sim/rounds.h"
 #include "sim/service.h"
+#include "sim/standby.h"
 #include "sim/world.h"
 #include "sim/writes.h"
 
@@ -132,7 +133,8 @@ class Schedule {
       world_.speed_up_servers();
     }
     if (plan_.cluster) {
-      world_.become_a_cluster(plan_.old);
+      world_.become_a_cluster(plan_.hosts - 1, plan_.old);
+      standby_ = std::make_unique<Standby>(world_);
     }
     if (plan_.replicas > 0) {
       world_.become_replicated(1 + plan_.replicas, plan_.clocks_apart);
@@ -845,7 +847,7 @@ class Schedule {
     add(faults.server_restarts || faults.data_loss, &Schedule::restart_server);
     add(faults.data_loss, &Schedule::wipe_server);
     add(faults.data_loss, &Schedule::evict_a_key);
-    add(faults.failovers, &Schedule::fail_over);
+    add(faults.failovers || plan_.cluster, &Schedule::fail_over);
     add(faults.shutdowns, &Schedule::shut_somebody_down);
     add(plan_.rows, &Schedule::end_a_holder);
     add(plan_.broken, &Schedule::break_a_name);
@@ -1010,6 +1012,10 @@ class Schedule {
       replicas_->fail_over();
       return;
     }
+    if (standby_ != nullptr) {
+      standby_->take_over(plan_.faults.failovers && !world_.chance(20));
+      return;
+    }
     const Micros lag = world_.span(kMillisecond, 100 * kMillisecond);
     world_.fail_over(world_.some_host(), lag);
   }
@@ -1054,7 +1060,7 @@ class Schedule {
     const auto last = static_cast<std::int64_t>(names_.size()) - 1;
     const std::string& name = names_[static_cast<std::size_t>(world_.random().between(0, last))];
     const std::string record = key_of("belay:", 'r', name);
-    world_.move_slot(slot_of(record), 1 - world_.host_of(record),
+    world_.move_slot(slot_of(record), standby_->another_master(world_.host_of(record)),
                      world_.span(kMillisecond, 500 * kMillisecond));
   }
 
@@ -1075,7 +1081,8 @@ class Schedule {
   // ---- P1: once it has asked the new master, nobody believes what this does not know.
 
   void watch_losses() {
-    if (replicas_ == nullptr || plan_.faults.errors || plan_.faults.breaks) {
+    if (replicas_ == nullptr || plan_.faults.errors || plan_.faults.breaks ||
+        world_.is_down(world_.replication()->master)) {
       return;
     }
     // A message that was slow in the storm is waited for by those behind it.
@@ -1157,6 +1164,7 @@ class Schedule {
   Service service_;
   std::unique_ptr<Forger> forger_;
   std::unique_ptr<Replicas> replicas_;
+  std::unique_ptr<Standby> standby_;  // in a cluster
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<std::unique_ptr<User>> users_;

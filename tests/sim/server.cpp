@@ -26,7 +26,8 @@ std::string refusal(const ServerState& server, const Session& session, const Com
   if (locked && (command->flags & kBeforeAuth) == 0) {
     return "NOAUTH Authentication required.";
   }
-  if (server.is_replica && ((command->flags & kWrite) != 0 || is_script(*command))) {
+  if (server.is_replica && !server.slots &&
+      ((command->flags & kWrite) != 0 || is_script(*command))) {
     return "READONLY You can't write against a read only replica.";
   }
   if (server.maxmemory != 0 && (command->flags & kDenyOom) != 0) {
@@ -77,8 +78,8 @@ void Server::join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots,
   }
 }
 
-void Server::give_away(std::uint16_t slot) {
-  state_->give_away(slot);
+void Server::give_away() {
+  state_->give_away();
 }
 
 void Server::become_a_sentinel(std::function<MasterSeen()> seen) {
@@ -143,15 +144,15 @@ std::string Server::execute(int connection, Args argv) {
   }
   state_->now_us = state_->time_us();
   state_->store.set_now_ms(state_->now_us / 1000);
-  const std::string elsewhere = redirection(*state_, *session, *command, argv);
-  session->asking = false;
+  const bool asked = std::exchange(session->asking, false);
+  const std::string elsewhere = redirection(*state_, asked, *command, argv);
   if (!elsewhere.empty()) {
     reply.error(elsewhere);
     return bytes;
   }
   state_->caller = connection;
   const bool tracked = std::exchange(session->caching, false);
-  Call call{*state_, session, argv, reply};
+  Call call{*state_, session, argv, reply, asked};
   command->run(call);
   const bool writes = (command->flags & kWrite) != 0;
   const Keys keys = keys_of(*command, argv);

@@ -29,6 +29,7 @@ struct MasterSeen {
 // What a node of a cluster knows of a slot.
 struct SlotPlace {
   bool is_here = true;
+  bool is_copied = false;   // of whom this host is a replica
   bool is_leaving = false;  // here, and on its way to the other, key by key
   bool is_coming = false;   // from the other
   std::string other;        // "host:port": of whom it is, or where it goes
@@ -79,8 +80,8 @@ class Server {
   // `map`: what it says of all slots. `is_old`: it is a Redis 6.2, without shard channels.
   void join_cluster(std::function<SlotPlace(std::uint16_t slot)> slots,
                     std::function<std::vector<SlotRun>()> map, Bus bus, bool is_old);
-  // A slot is another node's from now on: who listens to channels in it is told.
-  void give_away(std::uint16_t slot);
+  // Some slots are another node's from now on: who listens to channels in them is told.
+  void give_away();
   // From now on the server is a sentinel, which says this when it is asked.
   void become_a_sentinel(std::function<MasterSeen()> seen);
   // From now on it is the master, with the data of its copy; or a replica, whose data are another

@@ -18,6 +18,7 @@ struct Call {
   Session* session;  // null in a script
   std::span<const std::string_view> argv;
   RespWriter& reply;
+  bool asked = false;  // it came after ASK
 };
 
 enum CommandFlag : unsigned {
@@ -50,8 +51,8 @@ Keys keys_of(const Command& command, std::span<const std::string_view> argv);
 // Null if there is no such command. Names are upper or lower case.
 const Command* find_command(std::string_view name);
 
-// Where a node of a cluster sends the command; "": it runs it itself.
-std::string redirection(ServerState& server, const Session& session, const Command& command,
+// Where a node of a cluster sends the command; "": it runs it itself. `asked`: it came after ASK.
+std::string redirection(ServerState& server, bool asked, const Command& command,
                         std::span<const std::string_view> argv);
 
 std::span<const Command> data_commands();

@@ -20,6 +20,7 @@ void run_script(Call& call, std::string_view sha1, std::size_t keys) {
   ServerState& server = call.server;
   server.in_script = true;
   server.script_wrote = false;
+  server.script_asked = call.asked;
   server.script_keys = call.argv.subspan(3, keys);
   server.undeclared.clear();
   server.lua->run(sha1, server.script_keys, call.argv.subspan(3 + keys), call.reply);

@@ -11,6 +11,10 @@
 namespace belay::sim {
 namespace {
 
+constexpr std::string_view kUnknownInScript = "ERR Unknown Redis command called from script";
+constexpr std::string_view kNotLocal =
+    "ERR Script attempted to access a non local key in a cluster node";
+
 // The first of these keys that the script has not declared, or null.
 const std::string_view* undeclared_key(const Keys& keys,
                                        std::span<const std::string_view> declared) {
@@ -37,7 +41,7 @@ ServerState::ServerState(std::uint64_t seed_of_run)
 void ServerState::call(std::span<const std::string_view> argv, RespWriter& reply) {
   const Command* const command = find_command(argv[0]);
   if (command == nullptr) {
-    reply.error("ERR Unknown Redis command called from script");
+    reply.error(kUnknownInScript);
     return;
   }
   if (!arity_fits(*command, argv.size())) {
@@ -49,8 +53,11 @@ void ServerState::call(std::span<const std::string_view> argv, RespWriter& reply
     return;
   }
   if ((command->flags & kShard) != 0 && (is_old || is_elsewhere(argv[1], script_keys))) {
-    reply.error(is_old ? "ERR Unknown Redis command called from script"
-                       : "ERR Script attempted to access a non local key in a cluster node");
+    reply.error(is_old ? kUnknownInScript : kNotLocal);
+    return;
+  }
+  if (!redirection(*this, script_asked, *command, argv).empty()) {
+    reply.error(kNotLocal);
     return;
   }
   const Keys keys = keys_of(*command, argv);
@@ -134,12 +141,12 @@ int ServerState::publish(ChannelKind kind, std::string_view channel, std::string
   return static_cast<int>(found->second.size());
 }
 
-void ServerState::give_away(std::uint16_t slot) {
+void ServerState::give_away() {
   for (auto& [id, session] : sessions) {
     for (const std::string& named : std::vector<std::string>(session.channels)) {
       const std::string channel = named.substr(1);
       if (static_cast<ChannelKind>(named.front()) != ChannelKind::kShard ||
-          slot_of(channel) != slot) {
+          slots(slot_of(channel)).is_here) {
         continue;
       }
       unsubscribe(session, ChannelKind::kShard, channel);

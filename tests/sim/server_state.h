@@ -64,8 +64,8 @@ struct ServerState final : ScriptCommands {
   void unsubscribe(Session& from, ChannelKind kind, std::string_view channel);
   // Returns the receivers.
   int publish(ChannelKind kind, std::string_view channel, std::string_view payload);
-  // Ends the subscriptions to shard channels of that slot, and says so.
-  void give_away(std::uint16_t slot);
+  // Ends the subscriptions to shard channels of slots that are not here, and says so.
+  void give_away();
   // Tells connections with tracking that any key may have changed.
   void invalidate_all();
   // Tells those that track these keys that they have changed, once.
@@ -104,6 +104,7 @@ struct ServerState final : ScriptCommands {
   // Of the script that runs.
   bool in_script = false;
   bool script_wrote = false;
+  bool script_asked = false;  // it came after ASK
   std::span<const std::string_view> script_keys;
   std::string undeclared;
   std::string push_bytes;

@@ -69,7 +69,8 @@ World::World(std::uint64_t seed, const Faults& faults, Micros longest_delay, Dec
       seeds_(~seed),
       decisions_(decisions),
       faults_(faults),
-      longest_delay_(longest_delay) {
+      longest_delay_(longest_delay),
+      places_(hosts) {
   lost_percent_ = faults.lost_pushes ? kLostPercent : 0;
   for (std::size_t i = 0; i < hosts; ++i) {
     add_host(seed + i);
@@ -296,61 +297,18 @@ void World::reply(int id, std::string bytes, bool push, Micros sent) {
 
 // ---- The servers
 
-std::size_t World::owner_of(std::uint16_t slot) const {
-  const auto found = owners_.find(slot);
-  return found == owners_.end() ? home_of(slot) : found->second;
-}
-
 std::size_t World::host_of(std::string_view key) {
   if (replication_) {
     return replication_->master;
   }
   const std::uint16_t slot = slot_of(key);
-  const auto move = moves_.find(slot);
-  const bool has_moved = move != moves_.end() && server(move->second.to).has(key);
-  return has_moved ? move->second.to : owner_of(slot);
+  const SlotPlaces::Move* const move = places_.move_of(slot);
+  const bool has_moved = move != nullptr && server(move->to).has(key);
+  return has_moved ? move->to : places_.owner_of(slot);
 }
 
 bool World::has_moved(std::string_view key) const {
-  const std::uint16_t slot = slot_of(key);
-  return owners_.contains(slot) || moves_.contains(slot);
-}
-
-SlotPlace World::place_of(std::uint16_t slot, std::size_t host) const {
-  const auto move = moves_.find(slot);
-  SlotPlace place;
-  place.is_here = owner_of(slot) == host;
-  place.is_leaving = place.is_here && move != moves_.end();
-  place.is_coming = move != moves_.end() && move->second.to == host;
-  place.other = endpoint_of(place.is_leaving ? move->second.to : owner_of(slot)).display();
-  return place;
-}
-
-// What has moved between others may have escaped it.
-std::vector<SlotRun> World::slot_map_at(std::size_t host) {
-  const bool is_behind = !calm_ && chance(30);
-  std::vector<SlotRun> map;
-  const auto add = [&map](std::size_t first, std::size_t end, std::size_t owner) {
-    if (first < end) {
-      const Endpoint endpoint = endpoint_of(owner);
-      map.push_back({static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(end - 1),
-                     endpoint.host, endpoint.port});
-    }
-  };
-  const std::map<std::uint16_t, std::size_t> moved(owners_.begin(), owners_.end());
-  for (std::size_t home = 0; home < hosts_.size(); ++home) {
-    std::size_t first = home * slots_each();
-    const std::size_t end = std::min<std::size_t>(first + slots_each(), kSlots);
-    for (auto at = moved.lower_bound(static_cast<std::uint16_t>(first));
-         at != moved.end() && at->first < end; ++at) {
-      const bool knows = !is_behind || at->second == host || home == host;
-      add(first, at->first, home);
-      add(at->first, at->first + std::size_t{1}, knows ? at->second : home);
-      first = at->first + std::size_t{1};
-    }
-    add(first, end, home);
-  }
-  return map;
+  return places_.has_moved(slot_of(key));
 }
 
 void World::become_replicated(std::size_t members, Micros apart) {
@@ -380,14 +338,15 @@ Micros World::data_lost_at(std::size_t host) const {
   return latest;
 }
 
-void World::become_a_cluster(bool are_old) {
+void World::become_a_cluster(std::size_t masters, bool are_old) {
   is_a_cluster_ = true;
+  places_ = SlotPlaces(masters);
   are_old_ = are_old;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     hosts_[i].offset = static_cast<Micros>(i) * kMillisecond;
     hosts_[i].drift_ppm = hosts_.front().drift_ppm;
-    hosts_[i].server.join_cluster([this, i](std::uint16_t slot) { return place_of(slot, i); },
-                                  [this, i] { return slot_map_at(i); },
+    hosts_[i].server.join_cluster([this, i](std::uint16_t slot) { return places_.at(slot, i); },
+                                  [this, i] { return places_.map_at(i, !calm_ && chance(30)); },
                                   [this, i](std::string_view channel, std::string_view payload) {
                                     tell_other_nodes(i, std::string(channel), std::string(payload));
                                   },
@@ -413,30 +372,27 @@ void World::tell_other_nodes(std::size_t host, const std::string& channel,
 }
 
 bool World::begin_move(std::uint16_t slot, std::size_t to) {
-  const std::size_t from = owner_of(slot);
-  if (from == to || !moves_.emplace(slot, Move{from, to}).second) {
+  if (!places_.begin_move(slot, to)) {
     return false;
   }
-  trace("slot " + std::to_string(slot) + " goes from host " + std::to_string(from) + " to " +
-        std::to_string(to));
+  trace("slot " + std::to_string(slot) + " goes from host " +
+        std::to_string(places_.owner_of(slot)) + " to " + std::to_string(to));
   return true;
 }
 
 void World::move_key(const std::string& key) {
-  const Move& move = moves_.at(slot_of(key));
+  const SlotPlaces::Move& move = *places_.move_of(slot_of(key));
   trace("key " + key + " moves");
   server(move.from).move_key(key, server(move.to));
 }
 
 void World::end_move(std::uint16_t slot) {
-  const Move move = moves_.at(slot);
-  for (const std::string& key : server(move.from).keys_in(slot)) {
+  for (const std::string& key : server(places_.move_of(slot)->from).keys_in(slot)) {
     move_key(key);
   }
   trace("slot " + std::to_string(slot) + " has moved");
-  owners_[slot] = move.to;
-  moves_.erase(slot);
-  server(move.from).give_away(slot);
+  const SlotPlaces::Move move = places_.end_move(slot);
+  server(move.from).give_away();
 }
 
 void World::move_slot(std::uint16_t slot, std::size_t to, Micros longest_pause) {
@@ -447,7 +403,7 @@ void World::move_slot(std::uint16_t slot, std::size_t to, Micros longest_pause) 
 
 void World::move_some_key(std::uint16_t slot, Micros longest_pause) {
   at(now_ + span(100, longest_pause), [this, slot, longest_pause] {
-    const Move& move = moves_.at(slot);
+    const SlotPlaces::Move& move = *places_.move_of(slot);
     const bool stopped = server_stopped(move.from) || server_stopped(move.to);
     const std::vector<std::string> keys =
         stopped ? std::vector<std::string>() : server(move.from).keys_in(slot);

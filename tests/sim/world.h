@@ -23,6 +23,7 @@
 #include "route/slot.h"
 #include "sim/digest.h"
 #include "sim/server.h"
+#include "sim/slot_places.h"
 
 namespace belay::sim {
 
@@ -199,7 +200,7 @@ class World {
   std::size_t hosts() const { return hosts_.size(); }
 
   // Where a slot begins, as every client knows from its start.
-  std::size_t home_of(std::uint16_t slot) const { return slot / slots_each(); }
+  std::size_t home_of(std::uint16_t slot) const { return places_.home_of(slot); }
 
   // Where a key is, or would be made.
   std::size_t host_of(std::string_view key);
@@ -209,11 +210,15 @@ class World {
   // Whether its slot has ever moved, or begun to.
   bool has_moved(std::string_view key) const;
 
-  // From now on the servers are nodes of a cluster, and send away what is not theirs. `are_old`:
-  // of Redis 6.2.
-  void become_a_cluster(bool are_old = false);
+  // From now on the servers are nodes of a cluster, and send away what is not theirs. So many are
+  // masters; the others have nothing. `are_old`: of Redis 6.2.
+  void become_a_cluster(std::size_t masters, bool are_old = false);
 
   bool is_a_cluster() const { return is_a_cluster_; }
+
+  SlotPlaces& places() { return places_; }
+
+  [[nodiscard]] const SlotPlaces& places() const { return places_; }
 
   bool has_shard_channels() const { return is_a_cluster_ && !are_old_; }
 
@@ -263,6 +268,8 @@ class World {
 
   void come_back(std::size_t host) { hosts_[host].down = false; }
 
+  bool is_down(std::size_t host) const { return hosts_[host].down; }
+
   // It ends all its connections.
   void cut_everybody(std::size_t host);
 
@@ -284,8 +291,18 @@ class World {
   // clock of whichever host lost some, or went on beside it.
   Micros data_lost_at(std::size_t host) const;
 
-  // The same in true time, on any host.
+  // The same in true time, on any host; negative: never.
   Micros data_lost() const { return data_lost_; }
+
+  // Whether a master may have written beside its replacement, where nobody watches it.
+  bool has_had_two_masters() const {
+    return replication_.has_value() || (is_a_cluster_ && data_lost_ >= 0);
+  }
+
+  // Whether one does now.
+  bool has_two_masters() const {
+    return replication_ ? replication_->divided : places_.unaware().has_value();
+  }
 
   // No more faults by chance.
   void calm() {
@@ -324,22 +341,11 @@ class World {
     Micros data_lost_at = 0;
   };
 
-  struct Move {
-    std::size_t from;
-    std::size_t to;
-  };
-
-  [[nodiscard]] std::size_t owner_of(std::uint16_t slot) const;
-
   // Whether names lie there: what runs beside the master counts for nothing.
   [[nodiscard]] bool is_watched(std::size_t host) const {
-    return !replication_ || replication_->master == host;
+    return replication_ ? replication_->master == host : places_.unaware() != host;
   }
 
-  [[nodiscard]] std::size_t slots_each() const { return kSlots / hosts_.size() + 1; }
-
-  [[nodiscard]] SlotPlace place_of(std::uint16_t slot, std::size_t host) const;
-  std::vector<SlotRun> slot_map_at(std::size_t host);
   void tell_other_nodes(std::size_t host, const std::string& channel, const std::string& payload);
   void move_some_key(std::uint16_t slot, Micros longest_pause);
   void add_host(std::uint64_t seed);
@@ -411,8 +417,7 @@ class World {
   std::optional<Replication> replication_;
   bool is_a_cluster_ = false;
   bool are_old_ = false;
-  std::map<std::uint16_t, std::size_t> owners_;                     // of slots that are not at home
-  std::map<std::uint16_t, Move> moves_;                             // that go on
+  SlotPlaces places_;
   std::map<std::pair<std::size_t, std::size_t>, Micros> heard_at_;  // of one node, by another
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<std::string_view> argv_;  // of the command that runs

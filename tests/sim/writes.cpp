@@ -37,7 +37,7 @@ void Writes::on_event(const Process& process, const Event& event) {
       event.in_doubt > 0 ? process.true_time_of(event.status.in_doubt_until) : world_.now();
   const bool known = event.status.ok() || event.status.code == BELAY_STALE_FENCE;
   // One that a master took beside the new one is not seen here.
-  const bool beside = world_.replication().has_value() && event.status.ok() && !write.taken;
+  const bool beside = world_.has_had_two_masters() && event.status.ok() && !write.taken;
   if (known && write.taken != event.status.ok() && !beside) {
     world_.violation("write: " + found->first + " was told " +
                      belay_status_name(event.status.code) + ", but the write " +
