@@ -32,12 +32,14 @@ type Hold struct {
 	Worker, Owner  int
 	ID, Fence      int64
 	Name           string
+	Whole          string // all names of its acquire, which are lost together
 	Group          string // of those who may hold the lock together; "": alone
 	Permits, Limit int64  // of a semaphore; of a lock 1 and 0
 	LeaseMs        int64  // 0: the watchdog's
 	DelayMs        int64  // lock-delay
 	Call, Return   int64  // of its acquire
 	Vouched        int64  // the latest moment until which the library has vouched for it
+	Seen           int64  // when it was last seen to be held
 	Shares, Shared int64  // call and return of its downgrade; 0: never; forever: in doubt
 	ReleaseCall    int64  // 0: never
 	ReleaseStatus  string
@@ -221,8 +223,8 @@ func (c *checker) readAcquired(event *Event, asked *call) {
 
 func (c *checker) grantedHold(event *Event, asked *call, name string, fence int64) *Hold {
 	hold := &Hold{Worker: event.Worker, Owner: int(asked.event.number("owner")), ID: event.number("hold"), Fence: fence,
-		Name: name, Group: asked.event.Fields["group"], Permits: 1, Limit: asked.event.number("limit"),
-		LeaseMs: asked.event.number("lease"), DelayMs: asked.event.number("delay"), Call: asked.event.At, Return: event.At}
+		Name: name, Whole: asked.event.Fields["name"], Group: asked.event.Fields["group"], Permits: 1, Limit: asked.event.number("limit"),
+		LeaseMs: asked.event.number("lease"), DelayMs: asked.event.number("delay"), Call: asked.event.At, Return: event.At, Seen: event.At}
 	if fence <= 0 {
 		c.violation(event.At, "%v has no proper fence", hold)
 	}
@@ -250,6 +252,9 @@ func (c *checker) readSample(event *Event, hold *Hold) {
 	}
 	if remaining > lease {
 		c.violation(event.At, "%v was vouched for for %d ms, longer than its lease", hold, remaining)
+	}
+	if remaining > 0 {
+		hold.Seen = event.At
 	}
 	if until := event.At + remaining*millisecond; remaining > 0 && until > hold.Vouched {
 		hold.Vouched = until
@@ -364,14 +369,23 @@ func (c *checker) byName() map[string][]*Hold {
 
 // endOf: the moment from which nobody counts on a hold any more.
 func (c *checker) endOf(hold *Hold) int64 {
+	lost := hold.Lost
+	// Of several names, some of which the server has not lost, the next has those in the moment in which LOST is told.
+	if lost != 0 && hold.Whole != hold.Name && len(c.record.lossesOf(hold.Whole)) > 0 {
+		lost = hold.Seen
+	}
 	if c.isDelayed(hold) {
-		return hold.Vouched + hold.DelayMs*millisecond
+		begins := hold.Vouched
+		if lost != 0 && lost < begins {
+			begins = lost
+		}
+		return begins + hold.DelayMs*millisecond
 	}
 	end := hold.Call
 	if hold.Vouched > end {
 		end = hold.Vouched
 	}
-	for _, ended := range []int64{hold.ReleaseCall, hold.Lost, hold.SampledLost} {
+	for _, ended := range []int64{hold.ReleaseCall, lost, hold.SampledLost} {
 		if ended != 0 && ended < end {
 			end = ended
 		}
@@ -386,7 +400,7 @@ func (c *checker) isDelayed(hold *Hold) bool {
 		lost = hold.SampledLost
 	}
 	released := hold.ReleaseCall != 0 && (lost == 0 || hold.ReleaseCall < lost)
-	return hold.DelayMs > 0 && hold.Vouched > 0 && !released && len(c.record.Losses) == 0
+	return hold.DelayMs > 0 && hold.Vouched > 0 && !released && len(c.record.lossesOf(hold.Name)) == 0
 }
 
 // sharesGroup: of the same group by its downgrade, if not from its grant on.
@@ -448,12 +462,12 @@ func extendTenures(holds []*Hold) {
 // nothing was forgotten nothing is LOST before its time.
 func (c *checker) checkLosses(holds []*Hold) {
 	for _, hold := range holds {
-		for _, loss := range c.record.Losses {
+		for _, loss := range c.record.lossesOf(hold.Name) {
 			if hold.Fence <= loss.Behind {
 				c.applyLoss(hold, loss)
 			}
 		}
-		if len(c.record.Losses) == 0 && hold.Lost != 0 && hold.Lost < hold.Vouched {
+		if len(c.record.lossesOf(hold.Whole)) == 0 && hold.Lost != 0 && hold.Lost < hold.Vouched {
 			c.violation(hold.Lost, "%v was LOST %d us before the time that it had been vouched for", hold, (hold.Vouched-hold.Lost)/1000)
 		}
 	}
@@ -461,8 +475,8 @@ func (c *checker) checkLosses(holds []*Hold) {
 
 // mayBeForgotten: the server has lost its data since it granted one of these, or what that one joined.
 func (c *checker) mayBeForgotten(holds []*Hold) bool {
-	for _, loss := range c.record.Losses {
-		for _, hold := range holds {
+	for _, hold := range holds {
+		for _, loss := range c.record.lossesOf(hold.Name) {
 			if hold.Fence <= loss.Behind+localFences && loss.From <= hold.ReleaseReturn {
 				return true
 			}

@@ -7,7 +7,7 @@ import (
 )
 
 // told reads a history made by hand, a line an event: "MILLISECONDS WORKER ACTOR VERB NOUN KEY=VALUE...". Other lines: "loses AT UNTIL
-// [kept]" in milliseconds, with fences in the same measure, "took WHERE NAME FENCE ID", "counted WHERE NAME N". All workers ended by themselves but
+// [kept] [of NAMES]" in milliseconds, with fences in the same measure, "took WHERE NAME FENCE ID", "counted WHERE NAME N". All workers ended by themselves but
 // those of "killed WORKER".
 func told(t *testing.T, history string) *Record {
 	t.Helper()
@@ -27,8 +27,13 @@ func told(t *testing.T, history string) *Record {
 		}
 		switch words[0] {
 		case "loses":
-			record.Losses = append(record.Losses,
-				Loss{number(words[1]) * millisecond, number(words[2]) * millisecond, number(words[1]) * 1000, number(words[2]) * 1000, len(words) > 3})
+			kinds := strings.Join(words[3:], " ")
+			_, names, found := strings.Cut(kinds, "of ")
+			if !found {
+				names = allNames
+			}
+			record.Losses = append(record.Losses, Loss{number(words[1]) * millisecond, number(words[2]) * millisecond, number(words[1]) * 1000,
+				number(words[2]) * 1000, strings.HasPrefix(kinds, "kept"), names})
 		case "took":
 			record.took(words[1]+" "+words[2], words[3], words[4])
 		case "counted":
@@ -234,6 +239,32 @@ var allowed = map[string]string{
 			1019 2 1 return acquire id=1 status=OK hold=1 fence=100002`,
 	"two holders after the data were lost": held + `
 			loses 200 201
+			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
+			202 2 1 sample hold id=1 remaining=1000 state=1
+			203 1 1 sample hold id=1 remaining=800 state=1
+			300 1 0 told hold id=1 news=LOST
+			301 1 1 sample hold id=1 remaining=0 state=3`,
+	"LOST of two names, after the data of one were lost": heldTwo + `
+			killed 2
+			loses 200 201 of b
+			300 1 0 told hold id=1 news=LOST
+			301 1 1 sample hold id=1 remaining=0 state=3`,
+	"entered again in a tenure that is LOST later, and after the data were lost": "loses 1 2\n" + held + `
+			killed 2
+			30 1 1 call acquire id=2 name=a owner=1 wait=0 cancel=-1
+			31 1 1 return acquire id=2 status=OK hold=2 fence=100000
+			1010 1 0 told hold id=1 news=LOST
+			1010 1 0 told hold id=2 news=LOST`,
+	"the next has one of two names, just before LOST is told as data of the other were lost": heldTwo + `
+			loses 200 201 of a
+			300 2 1 return acquire id=1 status=OK hold=1 fence=200001
+			300 2 1 sample hold id=1 remaining=1000 state=1
+			301 1 0 told hold id=1 news=LOST
+			302 1 1 sample hold id=1 remaining=0 state=3
+			310 2 1 call release id=1
+			311 2 1 return release id=1 status=OK`,
+	"two holders after the data of a node of a cluster were lost": held + `
+			loses 200 201 of ca
 			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
 			202 2 1 sample hold id=1 remaining=1000 state=1
 			203 1 1 sample hold id=1 remaining=800 state=1
@@ -628,6 +659,20 @@ var forbidden = map[string]struct{ history, violation string }{
 			1018 3 1 return release id=1 status=OK
 			1019 2 1 return acquire id=1 status=OK hold=1 fence=100002`, granted},
 	"two holders, before the data were lost": {held + two + "\nloses 200 201", granted},
+	"the next has one of two names, of which none is LOST": {heldTwo + `
+			loses 200 201 of c
+			300 2 1 return acquire id=1 status=OK hold=1 fence=200001
+			301 1 1 sample hold id=1 remaining=700 state=1`, granted},
+	"two holders after the data of other names were lost": {held + `
+			loses 200 201 of bc
+			202 2 1 return acquire id=1 status=OK hold=1 fence=201500
+			202 2 1 sample hold id=1 remaining=1000 state=1
+			203 1 1 sample hold id=1 remaining=800 state=1
+			300 1 0 told hold id=1 news=LOST
+			301 1 1 sample hold id=1 remaining=0 state=3`, granted},
+	"LOST before its time, when data of other names were lost": {held + `
+			loses 200 201 of bc
+			500 1 0 told hold id=1 news=LOST`, "before the time that it had been vouched for"},
 	"renewed after the data were lost": {held + `
 			loses 200 201
 			900 1 1 sample hold id=1 remaining=900 state=1`, "renewed after the server had lost it"},

@@ -66,11 +66,12 @@ func (event *Event) number(key string) int64 {
 
 // A Loss is a moment at which the server lost its data: between From and To, on our clock, and between two fences, since a fence is
 // the server's time at its grant, in microseconds, or little more.
-// Kept: some of the data are still there, or there again, as on a replica that was behind.
+// Kept: some of the data are still there, or there again, as on a replica that was behind. Names: the letters of those that it concerns.
 type Loss struct {
 	From, To       int64
 	Before, Behind int64
 	Kept           bool
+	Names          string
 }
 
 // A lossTimer measures a loss.
@@ -79,7 +80,7 @@ type lossTimer struct{ from, before int64 }
 func beginLoss() lossTimer { return lossTimer{now(), time.Now().UnixMicro()} }
 
 func (timer lossTimer) end() Loss {
-	return Loss{From: timer.from, To: now(), Before: timer.before, Behind: time.Now().UnixMicro()}
+	return Loss{From: timer.from, To: now(), Before: timer.before, Behind: time.Now().UnixMicro(), Names: allNames}
 }
 
 // earlier: what was there by then is not lost.
@@ -91,6 +92,17 @@ func (timer lossTimer) earlier(lag time.Duration) lossTimer {
 type Took struct {
 	Fence int64
 	ID    string
+}
+
+// lossesOf are those that concern a name, or any of several.
+func (record *Record) lossesOf(names string) []Loss {
+	var losses []Loss
+	for _, loss := range record.Losses {
+		if strings.ContainsAny(loss.Names, names) {
+			losses = append(losses, loss)
+		}
+	}
+	return losses
 }
 
 // A Record is all that is known of one history; what the checks read.

@@ -26,7 +26,11 @@ const (
 
 // loses tells whether a fault loses the server's data.
 func (fault fault) loses(aof bool) bool {
-	return fault.name == "FLUSHALL" || fault.name == "kill server" && !aof
+	switch fault.name {
+	case "FLUSHALL", "kill node", "stop node", "part node":
+		return true
+	}
+	return fault.name == "kill server" && !aof
 }
 
 func between(random *rand.Rand, low, high int) time.Duration {
@@ -38,11 +42,11 @@ func allFaults() []fault {
 		{"stop server", onServer, stopServer},
 		{"kill server", onServer, killServer},
 		{"DEBUG SLEEP", onServer, func(run *Run, random *rand.Rand) {
-			run.ask("DEBUG", "SLEEP", fmt.Sprintf("%.3f", between(random, 100, 2000).Seconds()))
+			run.ask(random, "DEBUG", "SLEEP", fmt.Sprintf("%.3f", between(random, 100, 2000).Seconds()))
 		}},
 		{"CLIENT PAUSE", onServer, pauseClients},
 		{"CLIENT KILL", onServer, killClients},
-		{"SCRIPT FLUSH", onServer, func(run *Run, _ *rand.Rand) { run.ask("SCRIPT", "FLUSH") }},
+		{"SCRIPT FLUSH", onServer, func(run *Run, random *rand.Rand) { run.ask(random, "SCRIPT", "FLUSH") }},
 		{"FLUSHALL", onServer, flushAll},
 		{"full memory", onServer, fillMemory},
 		{"stop process", onProcess, stopProcess},
@@ -65,43 +69,47 @@ func allFaults() []fault {
 // ---- The server
 
 func stopServer(run *Run, random *rand.Rand) {
-	run.server.tell("pause")
+	server := run.deployment.master(random)
+	server.tell("pause")
 	time.Sleep(between(random, 100, 2500))
-	run.server.tell("continue")
+	server.tell("continue")
 }
 
 func killServer(run *Run, random *rand.Rand) {
+	server := run.deployment.master(random)
 	timer := beginLoss()
-	run.server.tell("kill")
-	if !run.server.aof {
+	server.tell("kill")
+	if !server.aof {
 		run.log.lost(timer.end())
 	}
 	time.Sleep(between(random, 0, 500))
-	run.server.tell("start")
+	server.tell("start")
 }
 
 func pauseClients(run *Run, random *rand.Rand) {
 	mode := []string{"ALL", "WRITE"}[random.Intn(2)]
 	pause := between(random, 100, 2000)
-	run.ask("CLIENT", "PAUSE", fmt.Sprint(pause.Milliseconds()), mode)
+	run.ask(random, "CLIENT", "PAUSE", fmt.Sprint(pause.Milliseconds()), mode)
 	time.Sleep(pause)
 }
 
 func killClients(run *Run, random *rand.Rand) {
 	kind := []string{"normal", "pubsub"}[random.Intn(2)]
-	run.ask("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
+	run.ask(random, "CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
 }
 
-func flushAll(run *Run, _ *rand.Rand) {
+func flushAll(run *Run, random *rand.Rand) {
 	timer := beginLoss()
-	run.ask("FLUSHALL")
-	run.log.lost(timer.end())
+	master := run.ask(random, "FLUSHALL")
+	loss := timer.end()
+	loss.Names = run.deployment.namesAt(master)
+	run.log.lost(loss)
 }
 
 func fillMemory(run *Run, random *rand.Rand) {
-	run.ask("CONFIG", "SET", "maxmemory", "1")
+	run.ask(random, "CONFIG", "SET", "maxmemory", "1")
 	time.Sleep(between(random, 100, 1500))
-	run.ask("CONFIG", "SET", "maxmemory", "0")
+	run.ask(random, "CONFIG", "SET", "maxmemory", "0")
 }
 
 // ---- Processes

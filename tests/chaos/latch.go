@@ -170,7 +170,7 @@ func (c *checker) latchCalls() map[string][]*latchCall {
 
 func (c *checker) checkLatchAnswer(call *latchCall) {
 	status, wait := call.answered.Fields["status"], call.asked.number("wait")
-	lost := len(c.record.Losses) > 0
+	lost := len(c.record.lossesOf(call.asked.Fields["name"])) > 0
 	allowed := status == "OK" || status == "UNAVAILABLE" && wait >= 0 || status == "SERVER_ERROR" && c.record.Errors ||
 		status == "NOT_FOUND" && (call.what != "set" || lost || c.expires) ||
 		status == "IN_USE" && call.what == "set" && call.answered.number("left") > 0 ||
@@ -292,6 +292,7 @@ func latchPossible(calls []*latchCall, losses []Loss, until int64) porcupine.Che
 // checkLatches: each latch was set and counted down once by each that did so, nobody passed before it was open, and everybody passed then.
 func (c *checker) checkLatches() {
 	for name, calls := range c.latchCalls() {
+		losses := c.record.lossesOf(name)
 		var answers []*Event
 		for _, call := range calls {
 			if call.answered != nil {
@@ -301,11 +302,11 @@ func (c *checker) checkLatches() {
 			}
 		}
 		sort.SliceStable(answers, func(i, j int) bool { return answers[i].At < answers[j].At })
-		if len(answers) == 0 || latchPossible(calls, c.record.Losses, forever) == porcupine.Ok {
+		if len(answers) == 0 || latchPossible(calls, losses, forever) == porcupine.Ok {
 			continue
 		}
 		first := sort.Search(len(answers)-1, func(i int) bool {
-			return latchPossible(calls, c.record.Losses, answers[i].At) != porcupine.Ok
+			return latchPossible(calls, losses, answers[i].At) != porcupine.Ok
 		})
 		c.violation(answers[first].At, "latch '%s' cannot have been as it was told: worker %d was told '%s'", name, answers[first].Worker,
 			answers[first].Text)

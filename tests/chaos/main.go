@@ -36,7 +36,7 @@ func (tally *Tally) add(run *Run, record *Record, violations int) {
 	tally.histories++
 	tally.violations += violations
 	tally.operations["histories on "+run.plan.program]++
-	tally.operations["histories on a trio"] += oneIf(run.plan.trio)
+	tally.operations["histories on "+string(run.plan.on)]++
 	if run.progress > tally.progress {
 		tally.progress = run.progress
 	}
@@ -54,6 +54,13 @@ func (tally *Tally) add(run *Run, record *Record, violations int) {
 			tally.operations["told "+event.Fields["news"]]++
 		}
 	}
+}
+
+// giveUp: nothing can be said of a history.
+func (tally *Tally) giveUp() {
+	tally.mutex.Lock()
+	defer tally.mutex.Unlock()
+	tally.faults["failover that nobody asked for"]++
 }
 
 func list(title string, counts map[string]int) {
@@ -101,12 +108,16 @@ func makeHistory(plan Plan, binary, output string, resource *Server, tally *Tall
 	if err != nil {
 		return err
 	}
-	defer run.end()
+	defer run.deployment.end()
 	run.attack()
 	run.calm()
 	record, err := run.complete()
 	if err != nil {
 		return err
+	}
+	if run.unasked {
+		tally.giveUp()
+		return nil
 	}
 	violations := Check(record)
 	tally.add(run, record, len(violations)+len(run.log.problems))
@@ -148,6 +159,7 @@ func main() {
 	histories := flag.Int("histories", 0, "begin so many, whatever the time; 0: as many as the time allows")
 	seed := flag.Int64("seed", time.Now().Unix(), "of the first history; the next has the next")
 	trios := flag.Bool("trios", false, "all on a master with replicas and sentinels, not only each sixth")
+	clusters := flag.Bool("clusters", false, "all on a cluster, not only each sixth")
 	parallel := flag.Int("parallel", 2*runtime.NumCPU(), "how many at once: they mostly wait")
 	flag.Parse()
 	zerolog.SetGlobalLevel(zerolog.Disabled)
@@ -160,7 +172,13 @@ func main() {
 
 	fmt.Printf("first seed %d\n", *seed)
 	tally := makeAll(*seed, *histories, time.Duration(*minutes*float64(time.Minute)), *parallel, func(seed int64, tally *Tally) error {
-		return makeHistory(newPlan(seed, *trios || seed%6 == 5), *binary, *output, resource, tally)
+		on := onOne
+		if *trios || !*clusters && seed%6 == 5 {
+			on = onTrio
+		} else if *clusters || seed%6 == 2 {
+			on = onCluster
+		}
+		return makeHistory(newPlan(seed, on), *binary, *output, resource, tally)
 	})
 	list("faults", tally.faults)
 	list("operations", tally.operations)

@@ -13,7 +13,7 @@ type Plan struct {
 	seed            int64
 	program         string
 	aof             bool // the server keeps its data in an append-only file
-	trio            bool // instead of one server: a master, two replicas, and sentinels
+	on              deployment
 	safe            bool // the master takes nothing without a replica
 	lossy           bool // faults may lose the server's data
 	workers, actors int
@@ -31,12 +31,23 @@ type Plan struct {
 	flags           []string        // further arguments of the workers
 }
 
-// possible are the faults that may be drawn. What keeps a master from answering for a while is a failover's cause on a trio.
+type deployment string
+
+const (
+	onOne     deployment = "one server"
+	onTrio    deployment = "a trio" // a master, two replicas, and sentinels
+	onCluster deployment = "a cluster"
+)
+
+// possible are the faults that may be drawn. What keeps a master from answering for a while is a failover's cause where it has replicas.
 func (plan Plan) possible() []fault {
-	if !plan.trio {
-		return allFaults()
-	}
 	possible := failovers()
+	switch plan.on {
+	case onOne:
+		return allFaults()
+	case onCluster:
+		possible = clusterFaults()
+	}
 	for _, fault := range allFaults() {
 		if fault.track != onServer || fault.name == "CLIENT KILL" || fault.name == "SCRIPT FLUSH" || fault.name == "FLUSHALL" {
 			possible = append(possible, fault)
@@ -45,9 +56,9 @@ func (plan Plan) possible() []fault {
 	return possible
 }
 
-func newPlan(seed int64, trio bool) Plan {
+func newPlan(seed int64, on deployment) Plan {
 	random := rand.New(rand.NewSource(seed))
-	plan := Plan{seed: seed, trio: trio, program: "redis-server", faults: map[string]bool{}}
+	plan := Plan{seed: seed, on: on, program: "redis-server", faults: map[string]bool{}}
 	if seed%2 == 0 {
 		plan.program = "valkey-server"
 	}
@@ -80,18 +91,27 @@ func newPlan(seed int64, trio bool) Plan {
 	if plan.sets {
 		plan.names = 3
 	}
-	if plan.trio {
-		plan.onTrio(random)
+	if plan.on != onOne {
+		plan.replicate(random)
 	}
 	return plan
 }
 
-// onTrio: a failover takes some seconds. What latches and limits are where the latest changes are lost, the checks cannot tell.
-func (plan *Plan) onTrio(random *rand.Rand) {
-	plan.aof, plan.latch, plan.ttl, plan.limits = false, false, false, false
-	plan.safe = random.Intn(2) == 0
+// replicate: a failover takes some seconds. What latches and limits are where the latest changes are lost, the checks cannot tell.
+func (plan *Plan) replicate(random *rand.Rand) {
+	plan.aof = false
 	plan.duration = 2*plan.duration + 2*time.Second
-	plan.faults[failovers()[random.Intn(4)].name] = true
+	if plan.on == onTrio {
+		plan.safe = random.Intn(2) == 0
+		plan.faults[failovers()[random.Intn(4)].name] = true
+	} else if plan.faults["move slot"] = true; plan.lossy {
+		plan.faults[clusterFaults()[2+random.Intn(3)].name] = true
+	} else {
+		plan.faults["CLUSTER FAILOVER"] = true
+	}
+	if plan.on == onTrio || plan.lossy {
+		plan.latch, plan.ttl, plan.limits = false, false, false
+	}
 }
 
 func (plan Plan) String() string {
@@ -101,8 +121,8 @@ func (plan Plan) String() string {
 			faults = append(faults, fault.name)
 		}
 	}
-	return fmt.Sprintf("seed %d: %s (append-only file: %v, on a trio: %v, with a replica for each write: %v), %d workers of %d actors, %d names (several at once: %v, shared: %v, lock-delay %d ms),"+
+	return fmt.Sprintf("seed %d: %s, %s (append-only file: %v, with a replica for each write: %v), %d workers of %d actors, %d names (several at once: %v, shared: %v, lock-delay %d ms),"+
 		" %d permits (changing: %v), latch: %v (with a time to live: %v), watchdog's lease %d ms, faults for %v: %s",
-		plan.seed, plan.program, plan.aof, plan.trio, plan.safe, plan.workers, plan.actors, plan.names, plan.sets, plan.modes, plan.delay,
+		plan.seed, plan.program, plan.on, plan.aof, plan.safe, plan.workers, plan.actors, plan.names, plan.sets, plan.modes, plan.delay,
 		plan.permits, plan.limits, plan.latch, plan.ttl, plan.watchdog, plan.duration, strings.Join(faults, ", "))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"math/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,9 +29,9 @@ type Worker struct {
 // A Run is one history being made.
 type Run struct {
 	plan       Plan
-	binary     string  // of the worker
-	server     *Server // the only one, or the master
-	trio       *Trio   // whose; nil: there is only one
+	binary     string // of the worker
+	deployment Deployment
+	unasked    bool // a failover of a cluster changed more than the checks are told
 	begun      lossTimer
 	resource   *Server    // of the fenced counter; never attacked
 	proxies    [][]*Proxy // of each slot, to each server
@@ -57,20 +58,15 @@ func (run *Run) workerAt(slot int) *Worker {
 	return run.workers[slot]
 }
 
-// ask tells the server something; where it does not obey, there is simply no such fault.
-func (run *Run) ask(words ...string) {
-	_, err := run.server.command(words...)
+// ask tells a master something; where it does not obey, there is simply no such fault.
+func (run *Run) ask(random *rand.Rand, words ...string) *Server {
+	master := run.deployment.master(random)
+	_, err := master.command(words...)
 	run.log.note("%s: %v", strings.Join(words, " "), err)
+	return master
 }
 
 func (run *Run) prefix() string { return fmt.Sprintf("history%d", run.plan.seed) }
-
-func (run *Run) url(slot int) string {
-	if run.trio != nil {
-		return run.trio.url(run.proxies[slot])
-	}
-	return "redis://" + run.proxies[slot][0].address()
-}
 
 func oneIf(condition bool) int {
 	if condition {
@@ -87,7 +83,7 @@ func (run *Run) startWorker(slot int) {
 	run.started++
 	worker := &Worker{number: run.started, done: make(chan struct{})}
 	arguments := append([]string{
-		"url=" + run.url(slot), "table=" + run.table, "prefix=" + run.prefix(),
+		"url=" + run.deployment.url(run.proxies[slot]), "table=" + run.table, "prefix=" + run.prefix(),
 		fmt.Sprintf("port=%d", run.resource.port), fmt.Sprintf("worker=%d", worker.number),
 		fmt.Sprintf("seed=%d", run.plan.seed*100%1000000+int64(worker.number)), fmt.Sprintf("names=%d", run.plan.names), fmt.Sprintf("sets=%d", oneIf(run.plan.sets)),
 		fmt.Sprintf("actors=%d", run.plan.actors), fmt.Sprintf("watchdog=%d", run.plan.watchdog),
@@ -231,11 +227,11 @@ func (record *Record) took(where, fence, id string) {
 func newRun(plan Plan, binary string, resource *Server) (*Run, error) {
 	run := &Run{plan: plan, binary: binary, resource: resource, log: newLog(), ended: map[int]bool{},
 		counts: map[string]int{}, proxyLocks: make([]sync.Mutex, plan.workers)}
-	servers, err := run.startServers()
-	if err != nil {
+	if err := run.deploy(); err != nil {
 		return nil, err
 	}
-	run.table = filepath.Join(run.server.directory, "table")
+	servers := run.deployment.endpoints()
+	run.table = filepath.Join(servers[0].directory, "table")
 	run.begun = beginLoss()
 	for slot := 0; slot < plan.workers; slot++ {
 		run.proxies = append(run.proxies, nil)
@@ -251,26 +247,18 @@ func newRun(plan Plan, binary string, resource *Server) (*Run, error) {
 	return run, nil
 }
 
-// startServers returns those to which workers need proxies.
-func (run *Run) startServers() ([]*Server, error) {
-	var err error
-	if !run.plan.trio {
-		run.server, err = startServer(run.plan.program, run.plan.aof)
-		return []*Server{run.server}, err
+func (run *Run) deploy() (err error) {
+	switch run.plan.on {
+	case onTrio:
+		run.deployment, err = startTrio(run.plan.program, run.plan.safe)
+	case onCluster:
+		run.deployment, err = startCluster(run.plan.program)
+	default:
+		var server *Server
+		server, err = startServer(run.plan.program, run.plan.aof)
+		run.deployment = &Single{server}
 	}
-	if run.trio, err = startTrio(run.plan.program, run.plan.safe); err != nil {
-		return nil, err
-	}
-	run.server = run.trio.hosts[0]
-	return run.trio.endpoints(), nil
-}
-
-func (run *Run) end() {
-	if run.trio != nil {
-		run.trio.end()
-	} else {
-		run.server.end()
-	}
+	return err
 }
 
 // complete ends the run and gathers what is known of it.
@@ -281,10 +269,7 @@ func (run *Run) complete() (*Record, error) {
 			proxy.stop()
 		}
 	}
-	if run.trio != nil {
-		run.noticeFailover()
-	}
-	run.server.tell("kill")
+	run.deployment.noticeFailover(run)
 	record := &Record{Events: run.log.sorted(), Losses: run.log.losses, Ended: run.ended, Errors: run.plan.safe || run.plan.faults["full memory"],
 		Watchdog: run.plan.watchdog, Counts: map[string]int{}, Took: map[string][]Took{}}
 	if err := run.readRedis(record); err != nil {

@@ -25,7 +25,7 @@ type Trio struct {
 	hosts     []*Server
 	inner     []*Proxy // by host
 	sentinels []*Server
-	master    int // of the hosts
+	leader    int // the master, of the hosts
 }
 
 // startTrio: `safe`: its master takes nothing without a replica.
@@ -81,6 +81,9 @@ func (trio *Trio) endpoints() []*Server {
 	return append(append([]*Server(nil), trio.hosts...), trio.sentinels...)
 }
 
+func (trio *Trio) master(*rand.Rand) *Server { return trio.hosts[trio.leader] }
+func (trio *Trio) namesAt(*Server) string    { return allNames }
+
 func (trio *Trio) url(proxies []*Proxy) string {
 	var names, pairs []string
 	for i, inner := range trio.inner {
@@ -113,8 +116,8 @@ func (trio *Trio) announce(host *Server, proxy *Proxy) {
 // followAll makes the others replicas of the master. Sentinels do so in 10 s, or later where one of them stops just then.
 func (trio *Trio) followAll() {
 	for i, host := range trio.hosts {
-		if i != trio.master {
-			mustTell(host, "REPLICAOF", "127.0.0.1", portOf(trio.inner[trio.master]))
+		if i != trio.leader {
+			mustTell(host, "REPLICAOF", "127.0.0.1", portOf(trio.inner[trio.leader]))
 		}
 	}
 }
@@ -161,7 +164,7 @@ func (trio *Trio) settle() error {
 		if trio.adoptMaster() {
 			trio.followAll()
 		}
-		info, _ := trio.hosts[trio.master].command("INFO", "replication")
+		info, _ := trio.hosts[trio.leader].command("INFO", "replication")
 		seen, _ = info.(string)
 		complete := strings.Count(seen, "state=online") == hosts-1
 		for _, sentinel := range trio.sentinels {
@@ -186,10 +189,10 @@ func (trio *Trio) adoptMaster() bool {
 			return false
 		}
 	}
-	if other < 0 || other == trio.master {
+	if other < 0 || other == trio.leader {
 		return false
 	}
-	trio.master = other
+	trio.leader = other
 	return true
 }
 
@@ -210,25 +213,25 @@ func (trio *Trio) askForFailover(old int) {
 func failovers() []fault {
 	return []fault{
 		{"SENTINEL FAILOVER", onServer, func(run *Run, random *rand.Rand) {
-			run.failOver(random, run.trio.askForFailover, func(int) {})
+			run.failOver(random, run.trio().askForFailover, func(int) {})
 		}},
 		{"kill master", onServer, func(run *Run, random *rand.Rand) {
-			trio := run.trio
+			trio := run.trio()
 			run.failOver(random, func(old int) { trio.hosts[old].tell("kill") }, func(old int) {
-				trio.hosts[old].tell("start\t--replicaof\t127.0.0.1 " + portOf(trio.inner[trio.master]) +
+				trio.hosts[old].tell("start\t--replicaof\t127.0.0.1 " + portOf(trio.inner[trio.leader]) +
 					"\t--replica-announce-ip\t127.0.0.1\t--replica-announce-port\t" + portOf(trio.inner[old]))
 			})
 		}},
 		{"stop master", onServer, func(run *Run, random *rand.Rand) {
-			trio := run.trio
+			trio := run.trio()
 			run.failOver(random, func(old int) { trio.hosts[old].tell("pause") }, func(old int) { trio.hosts[old].tell("continue") })
 		}},
 		{"part master", onServer, func(run *Run, random *rand.Rand) {
-			trio := run.trio
+			trio := run.trio()
 			run.failOver(random, func(old int) { trio.inner[old].part() }, func(old int) { trio.inner[old].join() })
 		}},
 		{"stop sentinel", onProcess, func(run *Run, random *rand.Rand) {
-			sentinel := run.trio.sentinels[random.Intn(sentinels)]
+			sentinel := run.trio().sentinels[random.Intn(sentinels)]
 			sentinel.tell("pause")
 			time.Sleep(between(random, 100, 1500)) // after 2 s it distrusts its clock for half a minute, and replaces nobody
 			sentinel.tell("continue")
@@ -236,18 +239,20 @@ func failovers() []fault {
 	}
 }
 
+func (run *Run) trio() *Trio { return run.deployment.(*Trio) }
+
 // failOver: what was granted since shortly before the cause, until all follow the new master, may be lost, and may be had twice.
 func (run *Run) failOver(random *rand.Rand, cause, heal func(old int)) {
-	trio := run.trio
-	run.noticeFailover()
+	trio := run.trio()
+	trio.noticeFailover(run)
 	timer := beginLoss().earlier(longestLag)
-	old := trio.master
+	old := trio.leader
 	cause(old)
 	if err := eventually("another master", trio.adoptMaster); err != nil {
 		run.log.problem("%v", err)
 		return
 	}
-	run.log.note("host %d follows host %d as the master", trio.master, old)
+	run.log.note("host %d follows host %d as the master", trio.leader, old)
 	heal(old)
 	time.Sleep(between(random, 0, 1000)) // two are masters meanwhile, or the old one is a replica that says READONLY
 	trio.followAll()
@@ -261,14 +266,12 @@ func (run *Run) failOver(random *rand.Rand, cause, heal func(old int)) {
 	loss := timer.end()
 	loss.Kept = true
 	run.log.lost(loss)
-	run.server = trio.hosts[trio.master]
 }
 
 // noticeFailover: on a machine that is too slow the sentinels may replace a master that is well. When that was, nobody has seen.
-func (run *Run) noticeFailover() {
-	if run.trio.adoptMaster() {
+func (trio *Trio) noticeFailover(run *Run) {
+	if trio.adoptMaster() {
 		run.count("failover that nobody asked for")
-		run.server = run.trio.hosts[run.trio.master]
-		run.log.lost(Loss{From: run.begun.from, To: now(), Before: run.begun.before, Behind: time.Now().UnixMicro(), Kept: true})
+		run.log.lost(Loss{From: run.begun.from, To: now(), Before: run.begun.before, Behind: time.Now().UnixMicro(), Kept: true, Names: allNames})
 	}
 }

@@ -22,7 +22,7 @@ func until(t *testing.T, plan Plan, seen func(*Record, []Violation) bool) {
 	}
 	defer resource.end()
 	for seed := int64(1); seed <= tries; seed++ {
-		plan.seed, plan.program, plan.workers, plan.actors, plan.watchdog = seed, "redis-server", 3, 1, 1000
+		plan.seed, plan.on, plan.program, plan.workers, plan.actors, plan.watchdog = seed, onOne, "redis-server", 3, 1, 1000
 		plan.names = 1
 		if plan.sets {
 			plan.names = 3
@@ -31,7 +31,7 @@ func until(t *testing.T, plan Plan, seen func(*Record, []Violation) bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer run.end()
+		defer run.deployment.end()
 		time.Sleep(3 * time.Second) // for the workers to work
 		record, err := run.complete()
 		if err != nil || len(run.log.problems) > 0 {
