@@ -369,6 +369,63 @@ static void test_sentinel_with_tls(Server* server) {
   launch_end(&sentinel.launch);
 }
 
+enum { kNodes = 2, kSlotsEach = 8192 };
+
+// A node with half of the slots, which tells those who come over TLS of such ports.
+static uint16_t launch_node(Server* node, const Server* files, int first_slot) {
+  const uint16_t own = free_port();
+  char port[8];
+  char slots[2][8];
+  snprintf(port, sizeof port, "%d", own);
+  snprintf(slots[0], sizeof slots[0], "%d", first_slot);
+  snprintf(slots[1], sizeof slots[1], "%d", first_slot + kSlotsEach - 1);
+  server_launch_with(
+      node, (const char* const[]){files->program, "--cluster-enabled", "yes", "--tls-cluster",
+                                  "yes", "--tls-port", port, "--tls-auth-clients", "no",
+                                  "--tls-ca-cert-file", tls_path(files, "ca.pem"),
+                                  "--tls-cert-file", tls_path(files, "server.pem"),
+                                  "--tls-key-file", tls_path(files, "server.key"), NULL});
+  server_tell(node, "CLUSTER", "ADDSLOTSRANGE", slots[0], slots[1], NULL);
+  server_tell(node, "CLUSTER", "SET-CONFIG-EPOCH", first_slot == 0 ? "1" : "2", NULL);
+  return own;
+}
+
+static bool is_whole(const Server* node) {
+  return strstr(server_ask(node, "CLUSTER", "INFO", NULL), "cluster_slots_ok:16384") != NULL;
+}
+
+static void test_cluster_with_tls(Server* server) {
+  tls_make_certificates(server);
+  Server nodes[kNodes];
+  uint16_t ports[kNodes];
+  for (int i = 0; i < kNodes; ++i) {
+    ports[i] = launch_node(&nodes[i], server, i * kSlotsEach);
+  }
+  char port[8];
+  snprintf(port, sizeof port, "%d", ports[1]);
+  server_tell(&nodes[0], "CLUSTER", "MEET", "127.0.0.1", port, NULL);
+  EVENTUALLY(is_whole(&nodes[0]) && is_whole(&nodes[1]));
+  char url[64];
+  snprintf(url, sizeof url, "rediss-cluster://127.0.0.1:%d", ports[0]);
+  const char* ca = tls_path(server, "ca.pem");
+  belay_client* client = client_with(url, "tls_ca_file", ca, NULL);
+  CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));
+  const char* const names[kNodes] = {"b", "a"};  // in slots 3300 and 15495
+  for (int i = 0; i < kNodes; ++i) {
+    const int64_t hold = GRANTED(belay_lock(client, names[i], -1, -1, NULL));
+    char record[16];
+    snprintf(record, sizeof record, "belay:r:{%s}", names[i]);
+    CHECK_TEXT("1", server_ask(&nodes[i], "EXISTS", record, NULL));
+    CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  }
+  check_works(client);
+  client = client_with(url, NULL);
+  check_refused_connection(client, BELAY_AUTH_FAILED, "certificate");
+  for (int i = 0; i < kNodes; ++i) {
+    launch_end(&nodes[i].launch);
+  }
+}
+
 enum { kHuge = 6 * 1024 * 1024 };
 
 // Many records each way, of which none may be lost behind the last byte that the socket has.
@@ -452,6 +509,7 @@ const Test tls_tests[] = {
     {"A cut at any moment of a TLS handshake is survived",
      test_cuts_at_every_moment_of_a_handshake},
     {"Over TLS a sentinel says where the master is", test_sentinel_with_tls},
+    {"Over TLS a cluster says where its slots are", test_cluster_with_tls},
     {"Over TLS bytes may come one by one", test_bytes_one_by_one},
     {"Over TLS requests and replies may be huge", test_huge_requests_and_replies},
     {"Over TLS eight threads write at once", test_threads_write_at_once},
