@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "blocks.h"
+#include "cluster.h"
 #include "contest.h"
 
 namespace belay::bench {
@@ -16,6 +17,7 @@ namespace {
 constexpr const char* kC = "c";
 constexpr double kLongSlices = 4;  // what is slow has more time per round
 constexpr int kWaiters = 10'000;
+constexpr int kLongRounds = 3;  // of what takes as long as it takes
 
 struct Binding {
   const char* name;
@@ -93,6 +95,12 @@ void judge_libraries(const std::vector<Measured>& measured, bool by_rate, Report
   }
 }
 
+Plan with_rounds(const Plan& plan, int rounds) {
+  Plan other = plan;
+  other.rounds = rounds;
+  return other;
+}
+
 }  // namespace
 
 void run_peers_pair(const Plan& plan, Report& report) {
@@ -153,8 +161,7 @@ void run_peers_waiters10000(const Plan& plan, Report& report) {
   report.begin("peers_waiters10000",
                "10 000 of one client wait on one name; C's are submissions; once, for " +
                    number(limit_s, 0) + " s at most");
-  Plan once = plan;
-  once.rounds = 1;
+  Plan once = with_rounds(plan, 1);
   once.slice_s = limit_s;
   Contest contest(once, "waiters10000");
   contest.count_threads();
@@ -185,6 +192,26 @@ void run_peers_waiters10000(const Plan& plan, Report& report) {
         return std::pair(static_cast<double>(most), std::to_string(most));
       },
       &report);
+  judge_libraries(measured, true, &report);
+}
+
+// Distinct names are spread over all masters.
+void run_peers_cluster(const Plan& plan, Report& report) {
+  report.begin("peers_cluster", "on a cluster of three masters with a replica each");
+  const Cluster cluster(plan.server.program());
+  const auto judge = [&](const Contest& contest, const char* unit, const char* column) {
+    const std::vector<Measured> measured = contest.compare();
+    report.sides(measured, unit, Report::Servers::kSeveral);
+    contest.fill(column, measured, median_latency(measured), &report);
+    judge_libraries(measured, false, &report);
+  };
+  judge(Contest(plan, cluster.url(), "pair"), "pair", "cluster pair us");
+  judge(Contest(plan, cluster.url(), "names16"), "hold of 16 names", "cluster 16 names us");
+  judge(Contest(stretched(plan), cluster.url(), "handoff"), "hold", "cluster handoff us");
+  const Contest many(with_rounds(plan, kLongRounds), cluster.url(), "names10000");
+  const std::vector<Measured> measured = many.compare();
+  report.sides(measured, "name of 10 000", Report::Servers::kSeveral);
+  many.fill("cluster 10 000 names/s", measured, median_rate(measured), &report);
   judge_libraries(measured, true, &report);
 }
 

@@ -167,20 +167,6 @@ class FloorFlight {
   std::int64_t count_ = 0;
 };
 
-// One hold of so many names that nobody has used before.
-Side names_pair(const char* side, int names, Target& target, std::int64_t& count) {
-  return {side, [names, &target, &count](double seconds) {
-            return run_alone(seconds, [&] {
-              std::vector<std::string> fresh;
-              for (int i = 0; i < names; ++i) {
-                fresh.push_back(name_of("names", ++count));
-              }
-              Request request(fresh);
-              target.release(target.acquire(request));
-            });
-          }};
-}
-
 }  // namespace
 
 void run_pair(const Plan& plan, Report& report) {
@@ -254,8 +240,8 @@ void run_names16(const Plan& plan, Report& report) {
   Target target(plan.server.url());
   Floor floor(plan.server.port(), Recipe::kBare);
   std::int64_t count = 0;
-  const std::vector<Side> sides{names_pair("sixteen", kNames, target, count),
-                                names_pair("one", 1, target, count),
+  const std::vector<Side> sides{names_pairs("sixteen", kNames, target, count),
+                                names_pairs("one", 1, target, count),
                                 {"ping", [&floor](double seconds) {
                                    return run_alone(seconds, [&floor] { floor.ping(); });
                                  }}};

@@ -26,6 +26,8 @@ void run_scale(const Plan& plan, Report& report);
 void run_server(const Plan& plan, Report& report);
 // block_sentinel.cpp
 void run_sentinel(const Plan& plan, Report& report);
+// block_cluster.cpp
+void run_cluster(const Plan& plan, Report& report);
 // block_tls.cpp
 void run_tls(const Plan& plan, Report& report);
 // block_peers.cpp
@@ -34,6 +36,7 @@ void run_peers_names16(const Plan& plan, Report& report);
 void run_peers_shared16(const Plan& plan, Report& report);
 void run_peers_handoff(const Plan& plan, Report& report);
 void run_peers_waiters10000(const Plan& plan, Report& report);
+void run_peers_cluster(const Plan& plan, Report& report);
 // block_failover.cpp
 void run_peers_failover(const Plan& plan, Report& report);
 

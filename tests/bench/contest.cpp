@@ -51,8 +51,8 @@ class ThreadCount {
 
 }  // namespace
 
-Contest::Contest(const Plan& plan, const std::string& workload)
-    : plan_(plan), peers_(plan, plan.server.url(), workload), sides_(peers_.sides()) {}
+Contest::Contest(const Plan& plan, const std::string& url, const std::string& workload)
+    : plan_(plan), peers_(plan, url, workload), sides_(peers_.sides()) {}
 
 void Contest::count_threads() {
   for (Side& side : sides_) {

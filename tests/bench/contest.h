@@ -16,7 +16,11 @@ namespace belay::bench {
 
 class Contest {
  public:
-  Contest(const Plan& plan, const std::string& workload);
+  Contest(const Plan& plan, const std::string& workload)
+      : Contest(plan, plan.server.url(), workload) {}
+
+  // On other servers than the plan's.
+  Contest(const Plan& plan, const std::string& url, const std::string& workload);
 
   // Has the OS threads of each side's process counted while it works.
   void count_threads();

@@ -23,8 +23,9 @@ constexpr const char* kUsage =
     "usage: belay_bench [--quick] [--rounds N] [--slice-ms N] [--server PROGRAM] [--side NAME] "
     "[--peer NAME=COMMAND]... [--table FILE] [block...]\n"
     "blocks: pair threads64 flight64 names16 handoff commands local16 reentry kinds readers16 "
-    "server sentinel tls scale "
-    "peers_pair peers_names16 peers_shared16 peers_handoff peers_waiters10000 peers_failover "
+    "server sentinel cluster tls scale "
+    "peers_pair peers_names16 peers_shared16 peers_handoff peers_waiters10000 peers_cluster "
+    "peers_failover "
     "(default: all but scale, which takes minutes, and peers_; with --peer only those)\n"
     "--side runs one side only, for profilers\n"
     "--peer adds a program to the blocks of peers\n"
@@ -47,6 +48,7 @@ constexpr Block kBlocks[] = {{"pair", belay::bench::run_pair},
                              {"readers16", belay::bench::run_readers16},
                              {"server", belay::bench::run_server},
                              {"sentinel", belay::bench::run_sentinel},
+                             {"cluster", belay::bench::run_cluster},
 #ifdef BELAY_TLS
                              {"tls", belay::bench::run_tls},
 #endif
@@ -56,6 +58,7 @@ constexpr Block kBlocks[] = {{"pair", belay::bench::run_pair},
                              {"peers_shared16", belay::bench::run_peers_shared16},
                              {"peers_handoff", belay::bench::run_peers_handoff},
                              {"peers_waiters10000", belay::bench::run_peers_waiters10000},
+                             {"peers_cluster", belay::bench::run_peers_cluster},
                              {"peers_failover", belay::bench::run_peers_failover}};
 
 struct Arguments {

@@ -67,7 +67,8 @@ void Report::line(const std::string& text) const {
   std::fflush(stdout);
 }
 
-void Report::sides(const std::vector<Measured>& measured, const std::string& unit) const {
+void Report::sides(const std::vector<Measured>& measured, const std::string& unit,
+                   Servers servers) const {
   std::vector<Row> rows{
       {"side", "p50 us", "p99 us", unit + "/s", "client CPU us/" + unit, "server CPU us/" + unit}};
   for (const Measured& side : measured) {
@@ -75,6 +76,9 @@ void Report::sides(const std::vector<Measured>& measured, const std::string& uni
                     number(percentile(side.latencies_us, 0.99), 1),
                     number(percentile(side.rates, 0.5), 0), cpu_per(side.client_cpu_ns, side.count),
                     cpu_per(side.server_cpu_ns, side.count)});
+  }
+  for (Row& row : rows) {
+    row.resize(servers == Servers::kSeveral ? row.size() - 1 : row.size());
   }
   table(rows);
 }

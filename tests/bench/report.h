@@ -1,6 +1,7 @@
 // What is printed: a plain table a block, and the summary with the aims. Used by the main thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,10 @@ class Report {
   void table(const std::vector<Row>& rows) const;
   void line(const std::string& text) const;
 
-  // The usual table of compared sides: percentiles, rate, CPU.
-  void sides(const std::vector<Measured>& measured, const std::string& unit) const;
+  // The usual table of compared sides: percentiles, rate, CPU; of the server where it is one.
+  enum class Servers : std::uint8_t { kOne, kSeveral };
+  void sides(const std::vector<Measured>& measured, const std::string& unit,
+             Servers servers = Servers::kOne) const;
 
   // A figure with an aim. `known`: false where it was not measured.
   void at_most(const std::string& what, const std::string& aim, double limit, bool known,

@@ -24,6 +24,7 @@ import java.util.stream.LongStream;
 final class Peer {
   private static final int THREADS = 16;
   private static final int WAITERS = 10_000;
+  private static final int MANY_NAMES = 10_000;
   private static final int NAMES = 16;
   private static final int WARM_UP_MS = 4000; // by then the compiler has done its work
   private static final int HELD_MS = 1; // how long a process that takes turns holds the lock
@@ -83,6 +84,7 @@ final class Peer {
       case "handoff_second" -> new Turns(false);
       case "failover" -> this::failover;
       case "waiters10000" -> this::crowd;
+      case "names10000" -> this::many;
       default -> null;
     };
   }
@@ -250,5 +252,21 @@ final class Peer {
     left.await(millis, TimeUnit.MILLISECONDS);
     long worked = System.nanoTime() - began;
     return new Slice(worked, LongStream.of(had.clone()).filter(at -> at != 0).map(at -> at - began));
+  }
+
+  // Takes very many names that nobody has used before, all asked for at once. A step is how long one takes, until it is held.
+  private Slice many(long millis) throws InterruptedException {
+    long[] had = new long[MANY_NAMES];
+    CountDownLatch left = new CountDownLatch(MANY_NAMES);
+    long began = System.nanoTime();
+    for (int i = 0; i < MANY_NAMES; i++) {
+      int one = i;
+      client.once(fresh(), one + 1_000_000L, () -> {
+        had[one] = System.nanoTime() - began;
+        left.countDown();
+      });
+    }
+    left.await();
+    return new Slice(System.nanoTime() - began, LongStream.of(had));
   }
 }

@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	threads = 16
-	waiters = 10_000
-	names   = 16
-	warmUp  = 2 * time.Second
-	held    = time.Millisecond       // how long a process that takes turns holds the lock
-	gather  = 500 * time.Millisecond // until then all waiters stand in line
+	threads   = 16
+	waiters   = 10_000
+	manyNames = 10_000
+	names     = 16
+	warmUp    = 2 * time.Second
+	held      = time.Millisecond       // how long a process that takes turns holds the lock
+	gather    = 500 * time.Millisecond // until then all waiters stand in line
 
 	heldLong = 20 * time.Millisecond // while a master is replaced
 	retry    = 10 * time.Millisecond
@@ -69,6 +70,7 @@ func Run(open func(url string) Client, lacks map[string]string) {
 		"handoff_second": func() workload { return handoff(c, name, false) },
 		"failover":       func() workload { return failover(c, name) },
 		"waiters10000":   func() workload { return crowd(c, name) },
+		"names10000":     func() workload { return many(c, name) },
 	}
 	work := workloads[wanted]()
 	if wanted != "waiters10000" { // which runs once before it counts
@@ -256,6 +258,23 @@ func crowd(c Client, name string) workload {
 			steps = append(steps, time.Since(began))
 			release(unlock)
 		})
+		return time.Since(began), steps
+	}
+}
+
+// many takes very many names that nobody has used before, all asked for at once. A step is how long one takes, until it is held.
+func many(c Client, prefix string) workload {
+	count := 0
+	return func(time.Duration) (worked time.Duration, steps []time.Duration) {
+		steps = make([]time.Duration, manyNames)
+		began := time.Now()
+		each(manyNames, func(i int) {
+			unlock, err := c.Lock(context.Background(), prefix+":"+strconv.Itoa(count+i))
+			Must(err)
+			steps[i] = time.Since(began)
+			release(unlock)
+		})
+		count += manyNames
 		return time.Since(began), steps
 	}
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "crew.h"
+#include "many.h"
 #include "server.h"
 #include "target.h"
 
@@ -26,11 +27,14 @@ using belay::bench::now_ns;
 using belay::bench::Request;
 using belay::bench::run_alone;
 using belay::bench::Slice;
+using belay::bench::take_grants;
+using belay::bench::take_many;
 using belay::bench::Target;
 
 constexpr int kThreads = 16;
 constexpr int kNames = 16;
 constexpr int kWaiters = 10'000;
+constexpr int kManyNames = 10'000;
 constexpr int kFromOther = 3;
 constexpr int kToOther = 4;
 constexpr double kWarmUpS = 0.5;
@@ -159,16 +163,15 @@ Workload waiters10000(Target& target, const std::string& name) {
     Slice slice;
     const std::int64_t began = now_ns();
     target.release(first);
-    for (int left = kWaiters; left > 0; --left) {
-      belay_event* event = belay_next(target.get(), -1);
-      if (belay_event_status(event) == BELAY_OK) {
-        slice.latencies_us.push_back(static_cast<double>(now_ns() - began) / 1e3);
-        target.release_nowait(belay_event_hold(event));
-      }
-      belay_event_free(event);
-    }
-    slice.seconds = static_cast<double>(now_ns() - began) / 1e9;
+    take_grants(target, kWaiters, began, &slice);
     return slice;
+  };
+}
+
+// As long as it takes.
+Workload names10000(Target& target, const std::string& prefix) {
+  return [&target, prefix, count = std::int64_t{0}](double) mutable {
+    return take_many(target, prefix, kManyNames, count);
   };
 }
 
@@ -184,6 +187,9 @@ Workload find(Target& target, const std::string& workload, const std::string& na
   }
   if (workload == "waiters10000") {
     return waiters10000(target, name);
+  }
+  if (workload == "names10000") {
+    return names10000(target, name);
   }
   if (workload == "failover") {
     return failover(target, name);

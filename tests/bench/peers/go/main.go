@@ -1,4 +1,4 @@
-// Lock libraries of others in Go as sides of the benchmark, with what their own pages advise for one server, or for sentinels. The first argument says
+// Lock libraries of others in Go as sides of the benchmark, with what their own pages advise for one server, for sentinels, or for a cluster. The first argument says
 // which: redsync, redislock or rueidislock.
 package main
 
@@ -30,7 +30,8 @@ func split(url string) (hosts []string, master string) {
 // connect lets callers wait for a connection as long as they like: with 10 000 of them go-redis would refuse some.
 func connect(url string) redis.UniversalClient {
 	hosts, master := split(url)
-	return redis.NewUniversalClient(&redis.UniversalOptions{Addrs: hosts, MasterName: master, PoolTimeout: time.Hour})
+	return redis.NewUniversalClient(&redis.UniversalOptions{Addrs: hosts, MasterName: master, PoolTimeout: time.Hour,
+		IsClusterMode: strings.HasPrefix(url, "redis-cluster:")})
 }
 
 type redsyncClient struct{ *redsync.Redsync }

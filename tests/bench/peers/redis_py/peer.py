@@ -8,6 +8,7 @@ import time
 
 import redis
 import redis.asyncio
+import redis.cluster
 import redis.sentinel
 
 LEASE_S = 8
@@ -180,10 +181,12 @@ WORKLOADS = {"pair": pair, "shared16": shared16, "handoff_first": handoff(True),
 
 
 def connect(url):
-    """One server, or the master that sentinels name."""
+    """One server, the master that sentinels name, or a cluster."""
     scheme, _, hosts, *master = url.split("/")
     if scheme == "redis:":
         return redis.Redis.from_url(url)
+    if scheme == "redis-cluster:":
+        return redis.cluster.RedisCluster.from_url("redis://" + hosts)
     pairs = [(host, int(port)) for host, port in (each.split(":") for each in hosts.split(","))]
     return redis.sentinel.Sentinel(pairs).master_for(master[0])
 

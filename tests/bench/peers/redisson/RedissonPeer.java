@@ -30,10 +30,12 @@ final class RedissonPeer {
 
   private static Client connect(String url) {
     Config config = new Config();
+    String[] parts = url.split("/"); // scheme, nothing, hosts, master
+    String[] hosts = Arrays.stream(parts[2].split(",")).map("redis://"::concat).toArray(String[]::new);
     if (url.startsWith("redis-sentinel://")) {
-      String[] parts = url.split("/"); // scheme, nothing, hosts, master
-      config.useSentinelServers().setMasterName(parts[3])
-          .addSentinelAddress(Arrays.stream(parts[2].split(",")).map("redis://"::concat).toArray(String[]::new));
+      config.useSentinelServers().setMasterName(parts[3]).addSentinelAddress(hosts);
+    } else if (url.startsWith("redis-cluster://")) {
+      config.useClusterServers().addNodeAddress(hosts);
     } else {
       config.useSingleServer().setAddress(url);
     }
