@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # Groups run one after the other, the suites of a group side by side: those of the gate that share a group wait more than they compute.
 gate=(unit script sim abi lint 'integration cli' 'hostile sql docs cluster' go java lua conformance)
-others=(valkey sentinel tls oldest newest host lifetime luas leaks binding-mutants chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
+others=(valkey clusters sentinel tls oldest newest host lifetime luas leaks binding-mutants chaos mutants schedules bench tidy asan tsan fuzz debian13 valgrind)
 declare -A shows=(
   [unit]='single parts, in fake time and over a fake link'
   [script]='every verb, reply and message, on four servers'
@@ -16,7 +16,7 @@ declare -A shows=(
   [abi]='headers, exported symbols, layers, installed and static libraries'
   [lint]='clang-format, luacheck, gofmt, go vet, shellcheck'
   [integration]='the C API, in several processes, on Redis'
-  [cluster]='the C API on three masters of a cluster, whose slots move'
+  [cluster]='three masters of a cluster, whose slots move, and which are replaced'
   [hostile]='a neighbour who forges, replays and floods messages'
   [cli]='the belay command, on Redis'
   [sql]='fences in SQLite and PostgreSQL'
@@ -26,6 +26,7 @@ declare -A shows=(
   [lua]='the Lua binding, on Lua 5.4 and LuaJIT'
   [conformance]='one meaning in C, Go, Java, Lua and the command'
   [valkey]='integration, also through sentinels, cluster, hostile and cli, on Valkey'
+  [clusters]='integration on three masters of a cluster'
   [sentinel]='integration through sentinels, on a master with two replicas'
   [tls]='cuts, restarts and kills, over TLS'
   [oldest]='integration and cluster, on Redis 6.2'
@@ -53,7 +54,7 @@ targets() { # SUITE
     unit | script) echo "$1_test" ;;
     integration | sentinel | tls | valgrind) echo integration ;;
     oldest) echo integration cluster ;;
-    cluster) echo cluster ;;
+    cluster | clusters) echo cluster ;;
     newest) echo script_test integration cluster ;;
     cli) echo belay_cli ;;
     asan | tsan | fuzz | debian13) ;;
