@@ -371,23 +371,29 @@ static void test_sentinel_with_tls(Server* server) {
 
 enum { kNodes = 2, kSlotsEach = 8192 };
 
+typedef struct Ports {
+  char tls[8];
+  char bus[8];
+} Ports;
+
 // A node with half of the slots, which tells those who come over TLS of such ports.
-static uint16_t launch_node(Server* node, const Server* files, int first_slot) {
-  const uint16_t own = free_port();
-  char port[8];
+static Ports launch_node(Server* node, const Server* files, int first_slot) {
+  Ports ports;
   char slots[2][8];
-  snprintf(port, sizeof port, "%d", own);
+  snprintf(ports.tls, sizeof ports.tls, "%d", free_port());
+  snprintf(ports.bus, sizeof ports.bus, "%d", free_port());
   snprintf(slots[0], sizeof slots[0], "%d", first_slot);
   snprintf(slots[1], sizeof slots[1], "%d", first_slot + kSlotsEach - 1);
   server_launch_with(
       node, (const char* const[]){files->program, "--cluster-enabled", "yes", "--tls-cluster",
-                                  "yes", "--tls-port", port, "--tls-auth-clients", "no",
-                                  "--tls-ca-cert-file", tls_path(files, "ca.pem"),
-                                  "--tls-cert-file", tls_path(files, "server.pem"),
-                                  "--tls-key-file", tls_path(files, "server.key"), NULL});
+                                  "yes", "--cluster-port", ports.bus, "--tls-port", ports.tls,
+                                  "--tls-auth-clients", "no", "--tls-ca-cert-file",
+                                  tls_path(files, "ca.pem"), "--tls-cert-file",
+                                  tls_path(files, "server.pem"), "--tls-key-file",
+                                  tls_path(files, "server.key"), NULL});
   server_tell(node, "CLUSTER", "ADDSLOTSRANGE", slots[0], slots[1], NULL);
   server_tell(node, "CLUSTER", "SET-CONFIG-EPOCH", first_slot == 0 ? "1" : "2", NULL);
-  return own;
+  return ports;
 }
 
 static bool is_whole(const Server* node) {
@@ -397,16 +403,14 @@ static bool is_whole(const Server* node) {
 static void test_cluster_with_tls(Server* server) {
   tls_make_certificates(server);
   Server nodes[kNodes];
-  uint16_t ports[kNodes];
+  Ports ports[kNodes];
   for (int i = 0; i < kNodes; ++i) {
     ports[i] = launch_node(&nodes[i], server, i * kSlotsEach);
   }
-  char port[8];
-  snprintf(port, sizeof port, "%d", ports[1]);
-  server_tell(&nodes[0], "CLUSTER", "MEET", "127.0.0.1", port, NULL);
+  server_tell(&nodes[0], "CLUSTER", "MEET", "127.0.0.1", ports[1].tls, ports[1].bus, NULL);
   EVENTUALLY(is_whole(&nodes[0]) && is_whole(&nodes[1]));
   char url[64];
-  snprintf(url, sizeof url, "rediss-cluster://127.0.0.1:%d", ports[0]);
+  snprintf(url, sizeof url, "rediss-cluster://127.0.0.1:%s", ports[0].tls);
   const char* ca = tls_path(server, "ca.pem");
   belay_client* client = client_with(url, "tls_ca_file", ca, NULL);
   CHECK_STATUS(BELAY_OK, belay_client_ping(client, NULL));

@@ -53,9 +53,11 @@ class Server:
         self.pid = self.port = 0  # not running; none yet
 
     def start(self, *options):
+        # A node of a cluster also has the port that is 10 000 higher.
+        ports = 10000 if "--cluster-enabled" in self.options else 20000
         for _ in range(ATTEMPTS):
             # Below the range from which the system takes its own: a client that tries to reach one of those may connect to itself.
-            port = self.port or 12000 + int.from_bytes(os.urandom(2), "big") % 20000
+            port = self.port or 12000 + int.from_bytes(os.urandom(2), "big") % ports
             self.spawn(port, options)
             if self.is_ready():
                 self.port = port
