@@ -666,7 +666,7 @@ void Engine::on_node_down(Node& node, Micros now) {
   for (const auto& [tag, pending] : ledger_.pendings) {
     pending->trouble = &ledger_.node_for(*pending) == &node ? Status() : pending->trouble;
   }
-  operations_.send_all(operations);  // whose slots have moved, too
+  operations_.send_all(operations);  // where their slots are by now
   on_clock(node);
 }
 
