@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Runs the tests, on a bare machine too: tools/test.sh [--list | [--all] [SUITE...]]. Without arguments it runs the gate, which every change passes;
-# --all runs every suite, and runs them in full: without it conformance plays a third of its pairs. --list says what each suite shows. A suite that
-# fails does not stop the others. Each prints how many tests passed and failed, and its seconds; the last line is `N passed, N failed`. The logs are
-# in build/suites.
+# Runs the tests, on a bare machine too: tools/test.sh [--list | [--all] [--repeat N [--busy]] [SUITE...]]. Without arguments it runs the gate, which
+# every change passes; --all runs every suite, and runs them in full: without it conformance plays a third of its pairs. --list says what each suite
+# shows. A suite that fails does not stop the others. Each prints how many tests passed and failed, and its seconds; the last line is `N passed, N failed`.
+# The logs are in build/suites.
+# --repeat runs the suites N times and says at the end how often each test failed. A test that is otherwise run again where the machine stood still is
+# not. --busy keeps every core busy meanwhile.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
+# shellcheck source=tools/suite_log.sh
+. tools/suite_log.sh
 
 # Groups run one after the other, the suites of a group side by side: those of the gate that share a group wait more than they compute.
 gate=(unit script sim abi lint 'integration cli' 'hostile sql docs cluster' go java lua conformance)
@@ -111,54 +115,58 @@ start() { # SUITE; prints its log
   esac
 }
 
-# Adds up what the tests in a log have printed of themselves: GoogleTest's, unittest's, Go's and plain `N passed, N failed` lines, or one a test of ctest's
-# that prints none. Of plain lines outside of ctest's the last one counts. What was skipped has failed.
-tally() { # LOG
-  awk '
-    { gsub(/\033\[[0-9;]*m/, ""); id = match($0, /^[0-9]+: /) ? substr($0, 1, RLENGTH - 2) : "" }
-    id == "" && /^[0-9]+ passed, [0-9]+ failed *$/ { plain_good = $1; plain_bad = $3 }
-    id == "" && /^ *[0-9]+\/[0-9]+ Test .*/ { match($0, /#[0-9]+/)
-      if (!own[substr($0, RSTART + 1, RLENGTH - 1)]) { if (/ Passed /) ++good; else ++bad } }
-    id == "" { next }
-    /\[  PASSED  \] [0-9]+ test/ { good += $5; own[id] = 1 }
-    /\[  (FAILED|SKIPPED) .*\] [0-9]+ test.*listed below/ { bad += $5; own[id] = 1 }
-    /: --- PASS: / { ++good; own[id] = 1 }
-    /: --- FAIL: / { ++bad; own[id] = 1 }
-    /: Ran [0-9]+ tests? in / { good += $3; own[id] = 1 }
-    /: FAILED \(|: OK \(/ { n = split($0, part, /[(,)]/)
-      for (i = 2; i <= n; ++i) if (split(part[i], word, "=") == 2) { good -= word[2]; bad += word[2] } }
-    / [0-9]+ passed, [0-9]+ failed *$/ { good += $(NF - 3); bad += $(NF - 1); own[id] = 1 }
-    END { print good + plain_good, bad + plain_bad }' "$1"
-}
-
 # Runs a suite; leaves its log, and what is to be said of it. One that runs nothing has failed.
 run() { # SUITE
-  local log=build/suites/$1.log began=$SECONDS status=0 good bad
+  local log=build/suites/$1${round:+.$round}.log began=$SECONDS status=0 good bad
   start "$1" >"$log" 2>&1 </dev/null || status=$?
   read -r good bad < <(tally "$log")
   if ((bad == 0 && (status != 0 || good == 0))); then bad=1; fi
   echo "$good $bad $((SECONDS - began))" >"build/suites/$1.result"
 }
 
+round='' # of several
 passed=0
 failed=0
 report() { # SUITE
-  local good bad seconds
+  local log=build/suites/$1${round:+.$round}.log good bad seconds
   read -r good bad seconds <"build/suites/$1.result"
   passed=$((passed + good))
   failed=$((failed + bad))
   if ((bad > 0)); then
-    cat "build/suites/$1.log"
-    failed_suites+=("$1")
+    [[ -n $round ]] || cat "$log"
+    failed_logs+=("$log")
   fi
   printf '%-15s %s passed, %s failed (%d s)\n' "$1" "$good" "$bad" "$seconds"
 }
 
-# The lines that say what failed, with what stands just before or below them: what is kept of a long output is its end.
-explain() { # SUITE
-  echo "-- $1:"
-  grep -aE -B 4 '\[  FAILED  \]|: FAILED |^FAILED |--- FAIL|^(FAIL|ERROR)[: ]|\[ERROR\]|^not ok|WARNING: ThreadSan|ERROR: AddressSan' "build/suites/$1.log" | tail -n 40
-  grep -aE -A 8 'VIOLATION' "build/suites/$1.log" | head -n 40
+run_groups() {
+  local group suite running
+  for group in "${groups[@]}"; do
+    running=()
+    for suite in $group; do
+      run "$suite" &
+      running+=($!)
+    done
+    wait "${running[@]}"
+    for suite in $group; do report "$suite"; done
+  done
+}
+
+# Runs the suites again and again, on a busy machine or not, and counts how often each test failed.
+repeat_groups() {
+  local core
+  export BELAY_TEST_TRIES=1
+  if [[ -n $busy ]]; then
+    for ((core = 0; core < $(nproc); ++core)); do
+      while kill -0 $$ 2>/dev/null; do :; done & # ends with us, also by kill -9
+    done
+  fi
+  for ((round = 1; round <= repeat; ++round)); do
+    echo "-- run $round of $repeat"
+    run_groups
+  done
+  for log in "${failed_logs[@]}"; do failed_tests "$log" | sed "s|^|$(basename "${log%.*.log}"): |"; done |
+    sort | uniq -c | sort -rn | sed -E "s/^ *([0-9]+)/failed \\1 of $repeat/"
 }
 
 # Builds what the suites need, and installs the library for the bindings.
@@ -174,29 +182,41 @@ build() {
     { [[ " ${suites[*]} " != *\ @(go|java|lua|luas|leaks|conformance|binding-mutants)\ * ]] || cmake --install build/release --prefix build/prefix >build/suites/prefix.log; }
 }
 
+refuse() { # WHY
+  echo "tools/test.sh: $1" >&2
+  exit 64
+}
+
 groups=()
-whole=() # what a suite that has a short and a long form gets
-for argument in "$@"; do
-  case $argument in
+whole=()  # what a suite that has a short and a long form gets
+repeat='' # how often
+busy=
+while (($# > 0)); do
+  case $1 in
     --all) whole=(--all) ;;
+    --busy) busy=yes ;;
+    --repeat)
+      shift
+      repeat=${1:-}
+      [[ $repeat =~ ^[1-9][0-9]{0,3}$ ]] || refuse "--repeat wants a number from 1 to 9999, not '$repeat'"
+      ;;
     --list)
       printf '%s\n' "${gate[@]}" "${others[@]}" | tr ' ' '\n' | while read -r suite; do
         printf '%-15s %-5s %s\n' "$suite" "$([[ " ${gate[*]} " == *" $suite "* ]] && echo gate)" "${shows[$suite]}"
       done
       exit ;;
-    *) groups+=("$argument") ;;
+    *) groups+=("$1") ;;
   esac
+  shift
 done
+[[ -z $busy || -n $repeat ]] || refuse '--busy goes with --repeat'
 if ((${#groups[@]} == 0)); then
   groups=("${gate[@]}")
   if ((${#whole[@]} > 0)); then groups+=("${others[@]}"); fi
 fi
 mapfile -t suites < <(printf '%s\n' "${groups[@]}" | tr ' ' '\n')
 for suite in "${suites[@]}"; do
-  if [[ -z ${shows[$suite]:-} ]]; then
-    echo "tools/test.sh: there is no suite '$suite'; --list names them" >&2
-    exit 64
-  fi
+  [[ -n ${shows[$suite]:-} ]] || refuse "there is no suite '$suite'; --list names them"
 done
 
 tools/install-deps.sh || exit 1
@@ -208,15 +228,15 @@ if ! build; then
   exit 1
 fi
 echo "installation and build took $SECONDS s"
-failed_suites=()
-for group in "${groups[@]}"; do
-  for suite in $group; do run "$suite" & done
-  wait
-  for suite in $group; do report "$suite"; done
-done
-for suite in "${failed_suites[@]}"; do explain "$suite"; done
-if ((failed == 0)) && [[ " ${suites[*]} " == *" ${gate[*]} "* && -z $(git status --porcelain) ]]; then
-  git rev-parse 'HEAD^{tree}' >build/gate-passed
+failed_logs=()
+if [[ -n $repeat ]]; then
+  repeat_groups
+else
+  run_groups
+  for log in "${failed_logs[@]}"; do explain "$log"; done
+  if ((failed == 0)) && [[ " ${suites[*]} " == *" ${gate[*]} "* && -z $(git status --porcelain) ]]; then
+    git rev-parse 'HEAD^{tree}' >build/gate-passed
+  fi
 fi
 echo "in all $SECONDS s"
 echo "$passed passed, $failed failed"

@@ -23,7 +23,8 @@ from launch import Launched
 CERTIFICATES = os.path.join(HERE, "..", "..", "tests", "support", "certificates.sh")
 PATIENCE = float(os.environ.get("BELAY_TEST_PATIENCE", "1"))
 LIMIT = 20 * PATIENCE  # for whatever should happen soon
-STANDSTILL = 0.1  # a failure is played again if the machine stood still for longer, twice at most
+STANDSTILL = 0.1  # a failure is played again if the machine stood still for longer
+MOST_AGAIN = int(os.environ.get("BELAY_TEST_TRIES", 3)) - 1
 CLIENT_OPTIONS = "watchdog_lease_ms=4000 label=conformance"
 BYTES_KEYS = {"message", "label", "host", "text"}  # shown and compared decoded
 NUMBERS = {"fence", "in_doubt", "remaining", "count", "generation", "permits", "limit", "available", "total", "pid", "lease", "holds"}
@@ -631,7 +632,7 @@ async def serve(program, runs, pool, results, standstill):
                 failure = fault
             stood_still = standstill.longest_since(began)
             stalled = stood_still > STANDSTILL and not isinstance(failure, TwoHold)
-            if failure and (stalled or isinstance(failure, LostBefore)) and len(again) < 2:
+            if failure and (stalled or isinstance(failure, LostBefore)) and len(again) < MOST_AGAIN:
                 what = "a holder could not confirm a grant in time" if isinstance(failure, LostBefore) else "a step failed"
                 print(f"again: {what}, and the machine stood still for {stood_still * 1000:.0f} ms in {scenario.name}\n    {failure}",
                       flush=True)

@@ -1,10 +1,10 @@
 // The driver: runs the tests of its tables, or those that the words given choose, some at a time
 // (BELAY_TEST_JOBS), as they wait more than they work; each in a process of its own with a server
 // of its own and a time limit. Where the machine itself stood still, or had no processor to spare
-// for as long, during a test a check of which failed, it is run again: a lease may have ended
-// meanwhile. A crash or a sanitizer's report is never passed over. At the end of a run that leaves
-// out none, or only some by name, every status, kind, reason and field of the header must have been
-// seen.
+// for as long, during a test a check of which failed, it is run again (up to BELAY_TEST_TRIES
+// times in all): a lease may have ended meanwhile. A crash or a sanitizer's report is never passed
+// over. At the end of a run that leaves out none, or only some by name, every status, kind, reason
+// and field of the header must have been seen.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "support.h"
 
 // A waiter who is granted has 100 ms to confirm, in which the client and the server have to run.
-enum { kTestLimitSeconds = 120, kMostAtATime = 16, kStandstillMs = 50, kMostTries = 5 };
+enum { kTestLimitSeconds = 120, kMostAtATime = 16, kStandstillMs = 50 };
 
 // A test that runs. Its output goes to a file in memory until it has ended.
 typedef struct Run {
@@ -34,6 +34,7 @@ typedef struct Run {
 
 typedef struct Tally {
   Idler idler;
+  int most_tries;
   int passed;
   int failed;
   int again;
@@ -118,7 +119,7 @@ static void finish(Run* run, const char* program, Tally* tally) {
   if (has_passed(run)) {
     ++tally->passed;
   } else if (WIFEXITED(run->status) && WEXITSTATUS(run->status) == kCheckFailed &&
-             run->stood_still >= kStandstillMs && run->tries < kMostTries) {
+             run->stood_still >= kStandstillMs && run->tries < tally->most_tries) {
     printf("  again: the machine stood still for %lld ms\n", (long long)run->stood_still);
     ++tally->again;
     close(run->output);
@@ -151,17 +152,20 @@ static Run* look_after(Run* runs, int at_a_time, const char* program, Tally* tal
   return free_place;
 }
 
-// BELAY_TEST_JOBS, or as many as two processors are not too slow for.
-static int jobs(void) {
-  const char* text = getenv("BELAY_TEST_JOBS");
-  const int number = text == NULL ? 4 : atoi(text);
-  return number < 1 ? 1 : number > kMostAtATime ? kMostAtATime : number;
+// The environment's number, or the usual one.
+static int number_from(const char* variable, int usual, int most) {
+  const char* text = getenv(variable);
+  const int number = text == NULL ? usual : atoi(text);
+  return number < 1 ? 1 : number > most ? most : number;
 }
 
 static Tally run_all(const char* program, int count, char** words) {
-  const int at_a_time = jobs();
+  // Four at a time are what two processors are not too slow for.
+  const int at_a_time = number_from("BELAY_TEST_JOBS", 4, kMostAtATime);
   Run runs[kMostAtATime] = {0};
-  Tally tally = {.idler = idler_start(), .failures = memfd_create("failures", MFD_CLOEXEC)};
+  Tally tally = {.idler = idler_start(),
+                 .most_tries = number_from("BELAY_TEST_TRIES", 5, 100),
+                 .failures = memfd_create("failures", MFD_CLOEXEC)};
   CHECK(tally.failures >= 0);
   int selected = 0;
   for (const Test* const* table = test_tables; *table != NULL; ++table) {
