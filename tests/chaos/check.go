@@ -44,6 +44,7 @@ type Hold struct {
 	ReleaseCall    int64  // 0: never
 	ReleaseStatus  string
 	ReleaseReturn  int64 // 0: never
+	Hurried        bool  // its release did not wait for the server
 	Lost           int64 // when LOST was told; 0: never
 	SampledLost    int64 // when its state was first seen to be LOST; 0: never
 	end            int64 // the moment from which nobody counts on it any more
@@ -170,6 +171,7 @@ func (c *checker) readOfHold(event *Event, hold *Hold) {
 		c.readDowngraded(event, hold)
 	case event.is("call", "release") && hold.ReleaseCall == 0:
 		hold.ReleaseCall = event.At
+		hold.Hurried = event.number("nowait") == 1
 	case event.is("return", "release"):
 		c.readReleased(event, hold)
 	}
@@ -411,7 +413,7 @@ func (hold *Hold) sharesGroup(group string, until int64) bool {
 // joins: somebody else has been granted the name in the same tenure, and had not certainly left when this one asked.
 func joins(hold *Hold, holds []*Hold) bool {
 	for _, other := range holds {
-		left := other.ReleaseStatus == "OK" && other.ReleaseReturn < hold.Call
+		left := other.ReleaseStatus == "OK" && !other.Hurried && other.ReleaseReturn < hold.Call
 		if other != hold && other.sharesGroup(hold.Group, hold.Return) && other.Fence == hold.Fence && other.Call < hold.Return && !left {
 			return true
 		}

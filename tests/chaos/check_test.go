@@ -106,6 +106,13 @@ const opened = `
 	60 1 1 return down id=3 status=OK generation=100 left=0
 `
 
+// It opens, and worker 3 sets it again: generation 101.
+const again = set + opened + `
+	61 2 1 return await id=1 status=OK generation=100
+	70 3 1 call set id=1 name=l n=1
+	71 3 1 return set id=1 status=OK generation=101 left=1
+`
+
 // Worker 1 holds 'a' as above, and downgrades from 40 on.
 const downgrading = held + `
 	40 1 1 call downgrade id=1
@@ -320,6 +327,15 @@ var allowed = map[string]string{
 			50 2 1 call release id=1
 			51 3 1 return acquire id=1 status=OK hold=1 fence=100001
 			52 2 1 return release id=1 status=OK`,
+	"a reader who joins one whose release is still on its way": reading + `
+			15 1 1 call release id=1 nowait=1
+			16 1 1 return release id=1 status=OK
+			killed 3
+			17 4 1 call acquire id=1 name=a group=r owner=0 wait=0 cancel=-1
+			18 4 1 return acquire id=1 status=OK hold=1 fence=100000
+			19 4 1 call release id=1
+			20 4 1 return release id=1 status=OK
+			40 2 1 return acquire id=1 status=OK hold=1 fence=100001`,
 	"a reader who joins when the other has not been vouched for of late": reading + `
 			killed 3
 			1500 2 1 return acquire id=1 status=OK hold=1 fence=100000
@@ -402,6 +418,14 @@ var allowed = map[string]string{
 			70 3 1 call set id=1 name=l n=1
 			71 3 1 return set id=1 status=OK generation=101 left=1
 			80 2 1 return await id=1 status=OK generation=100`,
+	"a given generation, which has opened, though the next one has begun": again + `
+			80 3 1 call await id=2 name=l wait=0 given=100
+			81 3 1 return await id=2 status=OK generation=100
+			82 3 1 call await id=3 name=l wait=0 given=101
+			83 3 1 return await id=3 status=BUSY`,
+	"a given generation that the server does not remember": again + `
+			80 3 1 call await id=2 name=l wait=-1 given=100
+			81 3 1 return await id=2 status=NOT_FOUND`,
 	"a count-down in doubt, which counted": set + `
 			killed 2
 			30 1 1 call down id=2 name=l n=1
@@ -798,6 +822,18 @@ var forbidden = map[string]struct{ history, violation string }{
 			71 3 1 return set id=1 status=OK generation=101 left=1
 			72 2 1 call await id=2 name=l wait=-1
 			73 2 1 return await id=2 status=OK generation=100`, latched},
+	"a given generation that is passed before it has opened": {again + `
+			80 3 1 call await id=2 name=l wait=0 given=101
+			81 3 1 return await id=2 status=OK generation=101`, latched},
+	"a given generation that is passed as another": {again + `
+			80 3 1 call await id=2 name=l wait=0 given=101
+			81 3 1 return await id=2 status=OK generation=100`, "passed another generation"},
+	"a given generation that has opened, and others wait for": {again + `
+			80 3 1 call await id=2 name=l wait=0 given=100
+			81 3 1 return await id=2 status=BUSY`, latched},
+	"a given generation that is missing while it runs": {again + `
+			80 3 1 call await id=2 name=l wait=0 given=101
+			81 3 1 return await id=2 status=NOT_FOUND`, latched},
 	"a latch that is never passed":             {set + opened, "never completed"},
 	"a latch that is missing and was not lost": {set + "\n30 2 1 return await id=1 status=NOT_FOUND", latched},
 	"an open latch that is not passed by a try": {set + opened + `

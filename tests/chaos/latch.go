@@ -14,7 +14,7 @@ import (
 // then: it takes place once, and tells of the latch afterwards, both between its call and its return. Where its outcome is unknown it takes
 // place at any time after its call, which may be after all that matters. Of several such that do the same, those that were called first take
 // place first: which of them did makes no difference, and one order is enough to try. Whoever passes has seen the latch open, in the
-// generation that it is told, between its call and its return.
+// generation that it is told, between its call and its return. Whoever was given a generation passes if that has opened before its return.
 //
 // A set with a time to live has a third operation, its expiry: the latch that it made is gone so long after it was set, if it has not been
 // set again by then. A call that is repeated after that finds nothing, and may have taken place before.
@@ -29,6 +29,7 @@ type latchState struct {
 	generation int64 // 0: there is no latch; unnumbered: it has been set, and nobody has told its generation yet
 	last       int64 // the latest generation that was told
 	count      int64
+	opened     string // the generations that have opened, but for the current one
 	untold     string // what has taken place and not been told
 	doubtful   string // what has taken place of that whose outcome is unknown
 	setBy      string // what made the current generation
@@ -37,13 +38,13 @@ type latchState struct {
 
 // A latchStep is an operation of the model.
 type latchStep struct {
-	what              string // "set", "down", "tell", "missing", "busy", "passed", "wiped", "expired"
+	what              string // "set", "down", "tell", "missing", "busy", "passed", "given", "wiped", "expired"
 	by                string // which call's; "": a question's, which changes nothing
 	n                 int64
 	lives             bool // of a set: not for ever
 	doubtful          bool
 	after             string // of doubtful ones, the one before that does the same
-	generation, count int64  // told
+	generation, count int64  // told; or the generation that was given, 0: none
 }
 
 func (latch latchState) step(step *latchStep) (bool, latchState) {
@@ -61,9 +62,11 @@ func (latch latchState) step(step *latchStep) (bool, latchState) {
 			latch.generation, latch.count, latch.setBy = 0, 0, ""
 		}
 	case "missing":
-		return latch.generation == 0, latch
+		return latch.generation == 0 || step.generation != 0 && step.generation != latch.generation, latch
 	case "busy":
-		return latch.generation != 0 && latch.count > 0, latch
+		return latch.generation != 0 && latch.count > 0 && (step.generation == 0 || step.generation == latch.generation), latch
+	case "given":
+		return contains(latch.opened, fmt.Sprint(step.generation)) || latch.generation == step.generation && latch.count == 0, latch
 	case "passed", "tell":
 		if latch.generation == unnumbered && step.generation > latch.last {
 			latch.generation, latch.last = step.generation, step.generation
@@ -89,6 +92,9 @@ func (latch latchState) change(step *latchStep) (bool, latchState) {
 	case step.doubtful && step.after != "" && !contains(latch.doubtful, step.after), !step.doubtful && !possible:
 		return false, latch
 	case possible && step.what == "set":
+		if latch.generation > 0 {
+			latch.opened = with(latch.opened, fmt.Sprint(latch.generation))
+		}
 		latch.generation, latch.count, latch.setBy = unnumbered, step.n, step.by
 		if step.lives {
 			latch.living = with(latch.living, step.by)
@@ -178,6 +184,9 @@ func (c *checker) checkLatchAnswer(call *latchCall) {
 	if !allowed {
 		c.violation(call.answered.At, "worker %d: '%s' is no answer to '%s'", call.answered.Worker, call.answered.Text, call.asked.Text)
 	}
+	if given := call.asked.number("given"); given != 0 && call.what == "await" && status == "OK" && call.answered.number("generation") != given {
+		c.violation(call.answered.At, "worker %d: '%s' passed another generation than '%s'", call.answered.Worker, call.answered.Text, call.asked.Text)
+	}
 	if call.completion > 1 {
 		c.violation(call.answered.At, "worker %d: %s %s completed twice", call.answered.Worker, call.what, call.asked.Fields["id"])
 	}
@@ -233,7 +242,7 @@ func (history *latchHistory) addCall(call *latchCall, until int64, losses []Loss
 		}
 		return
 	}
-	status := answer.Fields["status"]
+	status, given := answer.Fields["status"], call.asked.number("given")
 	told := &latchStep{what: "tell", generation: answer.number("generation"), count: answer.number("left")}
 	switch {
 	case status == "OK" && changes:
@@ -246,9 +255,12 @@ func (history *latchHistory) addCall(call *latchCall, until int64, losses []Loss
 		history.add(told, from, answer.At)
 	case status == "OK":
 		told.what, told.count = "passed", 0
+		if given != 0 {
+			told.what = "given"
+		}
 		history.add(told, from, answer.At)
 	case status == "NOT_FOUND":
-		history.add(&latchStep{what: "missing"}, from, answer.At)
+		history.add(&latchStep{what: "missing", generation: given}, from, answer.At)
 		if changes && history.expires { // it may have been repeated after what it changed was gone
 			before := call.step()
 			before.doubtful = true
@@ -256,7 +268,7 @@ func (history *latchHistory) addCall(call *latchCall, until int64, losses []Loss
 			history.addExpiry(call, true, answer.At)
 		}
 	case status == "BUSY":
-		history.add(&latchStep{what: "busy"}, from, answer.At)
+		history.add(&latchStep{what: "busy", generation: given}, from, answer.At)
 	}
 	doubtful := answer.number("in_doubt") > 0
 	for _, loss := range losses { // what took place before it is not remembered when the call is repeated

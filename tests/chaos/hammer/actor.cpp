@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "hammer/calls.h"
+
 namespace belay::hammer {
 
 namespace {
@@ -21,148 +23,6 @@ using Request = std::unique_ptr<belay_request, FreeRequest>;
 
 void sleep_us(std::int64_t us) {
   std::this_thread::sleep_for(std::chrono::microseconds(us));
-}
-
-Call acquire_call(belay_request* request, std::int64_t owner, std::int64_t wait_ms) {
-  return {"acquire",
-          [=](belay_client* client, belay_event** why) {
-            return belay_acquire(client, request, owner, wait_ms, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_acquire(client, tag, request, owner, wait_ms);
-          },
-          true};
-}
-
-Call release_call(std::int64_t hold) {
-  return {"release",
-          [=](belay_client* client, belay_event** why) { return release_now(client, hold, why); },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_release(client, tag, hold);
-          }};
-}
-
-Call verify_call(std::int64_t hold) {
-  return {"verify",
-          [=](belay_client* client, belay_event** why) { return belay_verify(client, hold, why); },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_verify(client, tag, hold);
-          }};
-}
-
-Call extend_call(std::int64_t hold, std::int64_t lease_ms) {
-  return {"extend",
-          [=](belay_client* client, belay_event** why) {
-            return belay_extend(client, hold, lease_ms, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_extend(client, tag, hold, lease_ms);
-          }};
-}
-
-Call downgrade_call(std::int64_t hold) {
-  return {
-      "downgrade",
-      [=](belay_client* client, belay_event** why) { return belay_downgrade(client, hold, why); },
-      [=](belay_client* client, std::int64_t tag) {
-        return belay_submit_downgrade(client, tag, hold);
-      }};
-}
-
-Call write_call(const std::string& key, std::int64_t fence) {
-  static const char* const kIncrement[] = {"INCR"};
-  return {"fenced write",
-          [=](belay_client* client, belay_event** why) {
-            return belay_fenced_write(client, key.c_str(), -1, fence, 1, kIncrement, nullptr, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_fenced_write(client, tag, key.c_str(), -1, fence, 1, kIncrement,
-                                             nullptr);
-          }};
-}
-
-Call break_call(const std::string& name) {
-  return {"break",
-          [=](belay_client* client, belay_event** why) {
-            return belay_break(client, name.c_str(), -1, 0, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_break(client, tag, name.c_str(), -1, 0);
-          }};
-}
-
-Call inspect_call(const std::string& name) {
-  return {"inspect",
-          [=](belay_client* client, belay_event** why) {
-            return belay_inspect(client, name.c_str(), -1, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_inspect(client, tag, name.c_str(), -1);
-          }};
-}
-
-Call list_call() {
-  return {"list",
-          [=](belay_client* client, belay_event** why) {
-            return belay_list(client, "*", -1, 100, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_list(client, tag, "*", -1, 100);
-          }};
-}
-
-Call available_call(const std::string& name) {
-  return {"available",
-          [=](belay_client* client, belay_event** why) {
-            return belay_semaphore_available(client, name.c_str(), -1, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_semaphore_available(client, tag, name.c_str(), -1);
-          },
-          true};
-}
-
-Call limit_call(const std::string& name, std::int64_t limit) {
-  return {"set limit",
-          [=](belay_client* client, belay_event** why) {
-            return belay_semaphore_set_limit(client, name.c_str(), -1, limit, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_semaphore_set_limit(client, tag, name.c_str(), -1, limit);
-          }};
-}
-
-Call latch_set_call(std::int64_t count, std::int64_t ttl_ms) {
-  return {"latch set",
-          [=](belay_client* client, belay_event** why) {
-            return belay_latch_set(client, kLatch.c_str(), -1, count, ttl_ms, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_latch_set(client, tag, kLatch.c_str(), -1, count, ttl_ms);
-          },
-          true};
-}
-
-Call latch_down_call(std::int64_t n) {
-  return {"latch down",
-          [=](belay_client* client, belay_event** why) {
-            return belay_latch_count_down(client, kLatch.c_str(), -1, n, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_latch_count_down(client, tag, kLatch.c_str(), -1, n);
-          },
-          true};
-}
-
-Call latch_count_call() {
-  return {"latch count",
-          [=](belay_client* client, belay_event** why) {
-            return belay_latch_count(client, kLatch.c_str(), -1, why);
-          },
-          [=](belay_client* client, std::int64_t tag) {
-            return belay_submit_latch_count(client, tag, kLatch.c_str(), -1);
-          },
-          true};
 }
 
 }  // namespace
@@ -186,10 +46,14 @@ std::int64_t Random::below(std::int64_t limit) {
 // ---- Calls
 
 Outcome Actor::run(Random& random, const Call& call, std::int64_t cancel_ms) {
-  const bool blocks = random.one_in(2) && cancel_ms < 0;
+  static constexpr std::int64_t kPatiences[] = {-1, 0, 1, 20};
+  const std::int64_t way = cancel_ms < 0 ? random.below(4) : 3;
+  const std::int64_t patience_ms = kPatiences[random.below(4)];
   since_ = now_ms();
   doing_ = call.what;
-  Outcome outcome = blocks ? life_->block(call) : life_->submit(call, cancel_ms);
+  Outcome outcome = way < 2                              ? life_->block(call)
+                    : way == 2 && call.within != nullptr ? life_->within(call, patience_ms)
+                                                         : life_->submit(call, cancel_ms);
   doing_ = "nothing";
   return outcome;
 }
@@ -358,7 +222,7 @@ void Actor::write(Random& random, const Ask& ask) {
       static_cast<std::size_t>(random.below(static_cast<std::int64_t>(ask.held.names.size())));
   const auto lock = std::find(kLocks.begin(), kLocks.end(), ask.held.names[at]);
   Writes& writes = writes_.at(static_cast<std::size_t>(lock - kLocks.begin()));
-  const Call call = write_call("written:" + *lock, ask.held.fences[at]);
+  const Call call = write_call("written:" + *lock, ask.held.fences[at], increment_.get());
   const Outcome outcome = run(random, call);
   if (outcome.gone || outcome.status == BELAY_CLOSED) {
     ++writes.unknown;
@@ -405,7 +269,11 @@ void Actor::give_back(Random& random, const Ask& ask) {
   }
   witness_.parts(id);
   const Call call = release_call(id);
-  expect_held(call, run(random, call), id);
+  if (random.one_in(4)) {
+    expect_held(call, life_->block(release_nowait_call(id)), id);
+  } else {
+    expect_held(call, run(random, call), id);
+  }
   if (random.one_in(20)) {
     const Outcome again = run(random, call);
     expect(call, again, {BELAY_UNKNOWN_HOLD});
@@ -437,6 +305,8 @@ void Actor::look(Random& random) {
 void Actor::await_latch(Random& random) {
   Request request(belay_request_new(BELAY_LATCH));
   belay_request_add_name(request.get(), kLatch.c_str(), -1);
+  const std::int64_t given = random.one_in(3) ? generation_ : 0;
+  belay_request_set_generation(request.get(), given);
   const std::int64_t wait_ms = random.one_in(4) ? 0 : 1 + random.below(300);
   const bool cancels = random.one_in(4);
   const Call call = acquire_call(request.get(), 0, wait_ms);
@@ -444,6 +314,9 @@ void Actor::await_latch(Random& random) {
   expect(call, outcome,
          {BELAY_OK, BELAY_NOT_FOUND, wait_ms == 0 ? BELAY_BUSY : BELAY_TIMEOUT,
           cancels ? BELAY_CANCELLED : BELAY_OK});
+  if (!outcome.gone && outcome.status == BELAY_OK && given != 0 && outcome.generation != given) {
+    report_.violation(call.what, "passed another generation than the given one");
+  }
   report_.count("awaited");
 }
 
@@ -456,7 +329,11 @@ void Actor::use_latch(Random& random) {
   const Call call = way == 3  ? latch_set_call(1 + random.below(3), random.one_in(3) ? 200 : 0)
                     : way < 7 ? latch_down_call(1)
                               : latch_count_call();
-  expect(call, run(random, call), {BELAY_OK, way == 3 ? BELAY_IN_USE : BELAY_NOT_FOUND});
+  const Outcome outcome = run(random, call);
+  expect(call, outcome, {BELAY_OK, way == 3 ? BELAY_IN_USE : BELAY_NOT_FOUND});
+  if (outcome.generation != 0) {
+    generation_ = outcome.generation;
+  }
 }
 
 void Actor::break_something(Random& random) {

@@ -23,7 +23,6 @@ inline constexpr std::int64_t kMostPermits = 5;  // of the other semaphore, whos
 inline const std::array<std::string, 4> kLocks = {"{a}1", "{a}2", "b", "c"};
 inline const std::string kFixed = "permits";
 inline const std::string kMoving = "permits that change";
-inline const std::string kLatch = "latch";
 
 // The clients, each in a place of its own where another follows it.
 class Clients {
@@ -70,7 +69,9 @@ class Actor {
         places_(places),
         clients_(clients),
         witness_(witness),
-        report_(report) {}
+        report_(report) {
+    belay_words_add(increment_.get(), "INCR", -1);
+  }
 
   void step();
 
@@ -132,7 +133,14 @@ class Actor {
   Witness& witness_;
   Report& report_;
   std::shared_ptr<Life> life_;
+
+  struct FreeWords {
+    void operator()(belay_words* words) const { belay_words_free(words); }
+  };
+
   std::array<Writes, kLocks.size()> writes_ = {};
+  const std::unique_ptr<belay_words, FreeWords> increment_{belay_words_new()};
+  std::int64_t generation_ = 0;  // of the latch, that it was told last
   std::int64_t steps_ = 0;
   std::atomic<const char*> doing_{"nothing"};
   std::atomic<std::int64_t> since_{0};

@@ -47,12 +47,6 @@ belay_client* make_client(const std::string& url, std::int64_t watchdog_lease_ms
 
 }  // namespace
 
-std::int64_t release_now(belay_client* client, std::int64_t hold, belay_event** why) {
-  static std::atomic<std::int64_t> last_tag{std::int64_t{1} << 50};
-  *why = belay_release_within(client, ++last_tag, hold, -1);
-  return belay_event_status(*why);
-}
-
 Life::Life(const std::string& url, std::int64_t watchdog_lease_ms, Report& report, OnLost on_lost)
     : report_(report),
       on_lost_(std::move(on_lost)),
@@ -77,6 +71,41 @@ Outcome Life::block(const Call& call) {
   return outcome;
 }
 
+std::int64_t Life::new_tag() {
+  const std::lock_guard answers(answers_mutex_);
+  pendings_.emplace(++last_tag_, Pending());
+  return last_tag_;
+}
+
+Outcome Life::within(const Call& call, std::int64_t patience_ms) {
+  std::int64_t tag = 0;
+  belay_event* event = nullptr;
+  {
+    const std::shared_lock lock(gate_);
+    if (ending_) {
+      return gone();
+    }
+    tag = new_tag();
+    event = call.within(handle_, tag, patience_ms);
+  }
+  if (event == nullptr) {
+    return await(tag, call.what);
+  }
+  Outcome outcome = outcome_of(belay_event_status(event), event);
+  if (belay_event_tag(event) != tag) {
+    report_.violation(call.what, "returned the event of another call");
+  }
+  belay_event_free(event);
+  const std::lock_guard answers(answers_mutex_);
+  Pending& pending = pendings_.at(tag);
+  if (pending.answer != Answer::kNone) {
+    report_.violation(call.what, "its event was returned and queued");
+  }
+  // Stays for a while, to see a second one.
+  pending.answer = Answer::kRead;
+  return outcome;
+}
+
 Outcome Life::submit(const Call& call, std::int64_t cancel_ms) {
   std::int64_t tag = 0;
   {
@@ -84,11 +113,7 @@ Outcome Life::submit(const Call& call, std::int64_t cancel_ms) {
     if (ending_) {
       return gone();
     }
-    {
-      const std::lock_guard answers(answers_mutex_);
-      tag = ++last_tag_;
-      pendings_.emplace(tag, Pending());
-    }
+    tag = new_tag();
     const std::int32_t status = call.submit(handle_, tag);
     if (status != BELAY_OK) {
       const std::lock_guard answers(answers_mutex_);

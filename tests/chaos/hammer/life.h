@@ -30,17 +30,16 @@ struct Outcome {
   std::string message;
 };
 
-// The same call in both ways. `block` returns a status, or a value >= 0 where `values`; then minus
-// a status.
+// The same call in all its ways. `block` returns a status, or a value >= 0 where `values`; then
+// minus a status.
 struct Call {
   const char* what = "";
   std::function<std::int64_t(belay_client*, belay_event**)> block = {};
   std::function<std::int32_t(belay_client*, std::int64_t tag)> submit = {};
   bool values = false;
+  std::function<belay_event*(belay_client*, std::int64_t tag, std::int64_t patience_ms)> within =
+      {};  // if there is such a way
 };
-
-// A blocking release with its details.
-std::int64_t release_now(belay_client* client, std::int64_t hold, belay_event** why);
 
 class Life {
  public:
@@ -54,6 +53,8 @@ class Life {
   Outcome block(const Call& call);
   // Cancels after `cancel_ms`, unless that is below 0.
   Outcome submit(const Call& call, std::int64_t cancel_ms);
+  // Submits, and waits for the event for as long as its patience lasts; then as long as it takes.
+  Outcome within(const Call& call, std::int64_t patience_ms);
   // 0: it is lost, or the client has ended.
   std::int64_t remaining_ms(std::int64_t hold);
   void abandon(std::int64_t hold);
@@ -77,6 +78,7 @@ class Life {
   };
 
   void pump();
+  std::int64_t new_tag();
   void take(const belay_event* event);
   Outcome await(std::int64_t tag, const char* what);
   void free_handle();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hammer/actor.h"
+#include "hammer/calls.h"
 #include "support/eventually.h"
 #include "support/server_process.h"
 

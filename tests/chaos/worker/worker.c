@@ -48,9 +48,10 @@ typedef struct {
   int64_t last_tag;
   Resources* resources;
   pthread_t thread;
-  int64_t answered;  // guarded by `answers`: the tag that has been answered last
-  int64_t answer;    // its hold, 0 where none was granted
-  int64_t awaiting;  // guarded by `answers`: the tag by which it awaits the latch; 0: it does not
+  int64_t answered;    // guarded by `answers`: the tag that has been answered last
+  int64_t answer;      // its hold, 0 where none was granted
+  int64_t awaiting;    // guarded by `answers`: the tag by which it awaits the latch; 0: it does not
+  int64_t generation;  // guarded by `answers`: of the latch, that it was told last
 } Actor;
 
 typedef struct {
@@ -144,6 +145,21 @@ static int64_t submit(Actor* actor, int64_t tag, belay_request* request, const A
   return await_answer(actor, tag);
 }
 
+// Waits for the event itself while its patience lasts, then for the thread that takes events.
+static int64_t acquire_within(Actor* actor, int64_t tag, belay_request* request, const Ask* ask) {
+  static const int64_t kPatiences[] = {-1, 0, 10, 100};
+  belay_event* event = belay_acquire_within(client, tag, request, ask->owner, ask->wait_ms,
+                                            kPatiences[below(actor, 4)]);
+  if (event == NULL) {
+    return await_answer(actor, tag);
+  }
+  const int32_t status = belay_event_status(event);
+  const int64_t hold = status == BELAY_OK ? belay_event_hold(event) : 0;
+  record_acquired(actor->number, tag, status, event);
+  belay_event_free(event);
+  return hold;
+}
+
 static int64_t new_tag(Actor* actor) {
   return (int64_t)actor->number * kTagsPerActor + ++actor->last_tag;
 }
@@ -181,6 +197,8 @@ static int64_t acquire(Actor* actor, const Ask* ask) {
   int64_t hold = 0;
   if (ask->cancel_ms >= 0) {
     hold = submit(actor, tag, request, ask);
+  } else if (below(actor, 2) == 0) {
+    hold = acquire_within(actor, tag, request, ask);
   } else {
     belay_event* why = NULL;
     hold = belay_acquire(client, request, ask->owner, ask->wait_ms, &why);
@@ -223,8 +241,16 @@ static void write_once(Actor* actor, const Ask* ask, int64_t hold) {
   record(now_ns(), actor->number, "return write id=%s outcome=%s", id, kOutcomes[outcome]);
 }
 
+// A quarter does not wait for the server.
 static void release(Actor* actor, int64_t hold) {
-  record(now_ns(), actor->number, "call release id=%" PRId64, hold);
+  const bool nowait = below(actor, 4) == 0;
+  record(now_ns(), actor->number, "call release id=%" PRId64 " nowait=%d", hold, nowait);
+  if (nowait) {
+    const int32_t told = belay_release_nowait(client, hold);
+    record(now_ns(), actor->number, "return release id=%" PRId64 " status=%s", hold,
+           belay_status_name(told));
+    return;
+  }
   belay_event* why = belay_release_within(client, new_tag(actor), hold, -1);
   const int32_t status = belay_event_status(why);
   record(now_ns(), actor->number,
@@ -308,13 +334,16 @@ static void work(Actor* actor, const Ask* ask, int64_t hold, int depth) {
 
 // ---- The latch
 
-static void record_told(int actor, const char* what, int64_t tag, int64_t status,
+static void record_told(Actor* actor, const char* what, int64_t tag, int64_t status,
                         const belay_event* event) {
-  record(now_ns(), actor,
+  const int64_t generation = event == NULL ? 0 : belay_event_int(event, BELAY_FIELD_GENERATION);
+  if (generation != 0) {
+    actor->generation = generation;
+  }
+  record(now_ns(), actor->number,
          "return %s id=%" PRId64 " status=%s generation=%" PRId64 " left=%" PRId64
          " in_doubt=%" PRId64 " said=%s",
-         what, tag, belay_status_name((int32_t)status),
-         event == NULL ? 0 : belay_event_int(event, BELAY_FIELD_GENERATION),
+         what, tag, belay_status_name((int32_t)status), generation,
          event == NULL ? 0 : belay_event_int(event, BELAY_FIELD_COUNT),
          event == NULL ? 0 : belay_event_int(event, BELAY_FIELD_IN_DOUBT_MS),
          event == NULL ? "" : belay_event_message(event));
@@ -343,7 +372,9 @@ static int64_t ask_latch(Actor* actor, const char* what, int64_t n) {
          tag, kLatch, n, ttl_ms);
   belay_event* why = NULL;
   const int64_t result = call_latch(what, n, ttl_ms, &why);
-  record_told(actor->number, what, tag, result < 0 ? -result : BELAY_OK, why);
+  pthread_mutex_lock(&answers);
+  record_told(actor, what, tag, result < 0 ? -result : BELAY_OK, why);
+  pthread_mutex_unlock(&answers);
   belay_event_free(why);
   return result;
 }
@@ -357,22 +388,25 @@ static bool awaits(Actor* actor) {
 
 static void stop_awaiting(Actor* actor, int32_t status, const belay_event* event) {
   pthread_mutex_lock(&answers);
-  record_told(actor->number, "await", actor->awaiting, status, event);
+  record_told(actor, "await", actor->awaiting, status, event);
   actor->awaiting = 0;
   pthread_cond_broadcast(&answer_came);
   pthread_mutex_unlock(&answers);
 }
 
-// Goes on with other work meanwhile.
+// Goes on with other work meanwhile. A third waits for the generation that the actor was told last.
 static void await_latch(Actor* actor, int64_t wait_ms) {
   belay_request* request = belay_request_new(BELAY_LATCH);
   belay_request_add_name(request, kLatch, -1);
   const int64_t tag = new_tag(actor);
   pthread_mutex_lock(&answers);
   actor->awaiting = tag;
+  const int64_t given = below(actor, 3) == 0 ? actor->generation : 0;
   pthread_mutex_unlock(&answers);
-  record(now_ns(), actor->number, "call await id=%" PRId64 " name=%s wait=%" PRId64, tag, kLatch,
-         wait_ms);
+  belay_request_set_generation(request, given);
+  record(now_ns(), actor->number,
+         "call await id=%" PRId64 " name=%s wait=%" PRId64 " given=%" PRId64, tag, kLatch, wait_ms,
+         given);
   const int32_t status = belay_submit_acquire(client, tag, request, 0, wait_ms);
   if (status != BELAY_OK) {
     stop_awaiting(actor, status, NULL);
