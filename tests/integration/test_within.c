@@ -1,9 +1,12 @@
 // Submitting and waiting in one call, beside loops over events.
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "support.h"
 
@@ -33,6 +36,38 @@ static void test_in_time(Server* server) {
   }
   CHECK(belay_next(client, 0) == NULL);
   belay_client_free(client);
+}
+
+// Polls the client's descriptor and the far end of its wake-up socket; returns how many are
+// readable within the time.
+static int readable_of(belay_client* client, int far, int64_t ms) {
+  struct pollfd both[] = {{.fd = (int)belay_client_fd(client), .events = POLLIN},
+                          {.fd = far, .events = POLLIN}};
+  poll(both, 2, (int)ms);
+  return (both[0].revents != 0) + (both[1].revents != 0);
+}
+
+static void test_wakes_no_loop(Server* server) {
+  belay_client* client = CLIENT(.url = server->url);
+  int pair[2];
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+  CHECK_STATUS(BELAY_OK, belay_client_set_wakeup(client, pair[0]));
+  for (int64_t tag = 1; tag <= 50; ++tag) {
+    const int64_t hold =
+        check_within(acquire_within(client, tag, -1, -1, "a"), BELAY_EVENT_ACQUIRED, tag, BELAY_OK);
+    check_within(acquire_within(client, tag, 1, -1, "a"), BELAY_EVENT_ACQUIRED, tag, BELAY_TIMEOUT);
+    CHECK_INT(0, readable_of(client, pair[1], 0));
+    check_within(belay_release_within(client, tag, hold, -1), BELAY_EVENT_RELEASED, tag, BELAY_OK);
+    CHECK_INT(0, readable_of(client, pair[1], 0));
+  }
+  // What is queued wakes both.
+  const int64_t hold = GRANTED(belay_lock(client, "a", -1, 0, NULL));
+  CHECK(acquire_within(client, 1, -1, 0, "a") == NULL);
+  CHECK_STATUS(BELAY_OK, belay_release(client, hold));
+  EVENTUALLY(readable_of(client, pair[1], 1) == 2);
+  give_back(client, TAKE(client, BELAY_EVENT_ACQUIRED, 1, BELAY_OK));
+  belay_client_free(client);
+  CHECK(close(pair[0]) == 0 && close(pair[1]) == 0);
 }
 
 static void test_out_of_patience(Server* server) {
@@ -217,6 +252,7 @@ static void test_beside_a_loop(Server* server) {
 
 const Test within_tests[] = {
     {"An event that comes in time is returned, and is not queued", test_in_time},
+    {"A returned event wakes no loop over events", test_wakes_no_loop},
     {"What runs out of patience goes on, and its event is queued", test_out_of_patience},
     {"Without patience the caller does not sleep", test_no_patience},
     {"A refusal is an event that says so, never NULL", test_refusals},
