@@ -1,5 +1,5 @@
-"""What pages say against what is there: each line of SECURITY.md names its tests, every test that it or tests/evidence.md names
-exists, and the links of all pages lead somewhere. And the list of what Belay is made of can be read.
+"""What pages say against what is there: each line of SECURITY.md names its tests, every test that it, tests/evidence.md or
+lib/scripts/README.md names exists, and the links of all pages lead somewhere. And the list of what Belay is made of can be read.
 Usage: claims_test.py SOURCE_DIR BUILD_DIR
 
 A test is named as `Suite.Name` (GoogleTest, or a class and method of tests/cli), as *its sentence* (tests/integration and its like),
@@ -131,6 +131,15 @@ class Claims(unittest.TestCase):
                     self.assertTrue(names(line[-1]) or NO_TEST.search(line[-1]), "the line names no test")
                     self.assertEqual(list(self.tests.missing(line[-1])), [])
                     self.assertFalse(names(" ".join(line[:-1])), "only the last cell is checked")
+
+    def test_every_line_of_what_servers_do_names_tests_that_exist(self):
+        text = (SOURCE / "lib/scripts/README.md").read_text(encoding="utf-8")
+        lines = rows(text[text.index("\n## What no documentation promises"):])
+        self.assertGreater(len(lines), 9)
+        for line in lines:
+            with self.subTest(line[0]):
+                self.assertTrue(names(line[-1]), "the line names no test")
+                self.assertEqual(list(self.tests.missing(line[-1])), [])
 
     def test_a_test_that_is_not_there_is_noticed(self):
         for code, sentence in (("Url.NoSuchTest", ""), ("NoSuchSuite.test_x", ""), ("fuzz nothing", ""), ("", "No such sentence")):
