@@ -16,6 +16,7 @@ import unittest
 
 from support import (BELAY, LIMIT, CliTest, Server, eventually, has_pending_signals, is_running,
                      parse_lines, state_of)
+from cluster import MASTERS, Cluster, name_at, slot_of  # after support, which says where it is
 
 FORWARDED = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1,
              signal.SIGUSR2]
@@ -852,27 +853,36 @@ class WithSeveralHosts(CliTest):
 
 
 class InACluster(CliTest):
-    server_arguments = ("--cluster-enabled", "yes")
+    """Of three masters, each of which has one of the names."""
 
     @classmethod
     def setUpClass(cls):
-        super().setUpClass()
-        cls.server.ask("EVAL", "for slot = 0, 16383 do redis.call('CLUSTER', 'ADDSLOTS', slot) end", "0")
-        eventually(lambda: cls.server.ask("SET", "key", "value") == "OK", "the cluster is up")
+        cls.cluster = Cluster(os.environ.get("BELAY_TEST_SERVER", "redis-server"), MASTERS)
+        cls.names = [name_at(master) for master in range(MASTERS)]
+        cls.places = {name: (slot_of(name), cls.cluster.address(node)) for name, node in zip(cls.names, cls.cluster.masters)}
 
-    def test_inspect_and_ls_show_where_a_name_is(self):
-        url = f"redis-cluster://127.0.0.1:{self.server.port}"
-        place = f"slot 11958 at 127.0.0.1:{self.server.port}"
-        self.assertEqual(self.belay("inspect", "q", url=url), (0, f"q: free, {place}\n", ""))
-        process = self.start("run", "q", "--", "sleep", "1000", url=url)
+    @classmethod
+    def tearDownClass(cls):
+        for node in cls.cluster.nodes:
+            node.stop()
 
-        def shown(*command):
-            return parse_lines(self.belay(*command, "--json", url=url)[1])
-        eventually(lambda: shown("inspect", "q")[0]["held"], "the lock is held")
-        self.assertIn(f"name:    q\nplace:   {place}\nholder:  ", self.belay("inspect", "q", url=url)[1])
-        for name in shown("inspect", "q") + shown("ls"):
-            self.assertEqual((name["slot"], name["server"]), (11958, f"127.0.0.1:{self.server.port}"))
-        process.send(signal.SIGTERM)
+    def shown(self, *command):
+        return parse_lines(self.belay(*command, "--json", url=self.cluster.url())[1])
+
+    def test_inspect_ls_and_top_show_all_names_and_where_they_are(self):
+        name, (slot, server) = next(iter(self.places.items()))
+        place = f"slot {slot} at {server}"
+        self.assertEqual(self.belay("inspect", name, url=self.cluster.url()), (0, f"{name}: free, {place}\n", ""))
+        processes = [self.start("run", name, "--", "sleep", "1000", url=self.cluster.url()) for name in self.names]
+        eventually(lambda: all(self.shown("inspect", name)[0]["held"] for name in self.names), "all are held")
+        self.assertIn(f"name:    {name}\nplace:   {place}\nholder:  ", self.belay("inspect", name, url=self.cluster.url())[1])
+        for shown in [self.shown("inspect", name)[0] for name in self.names], self.shown("ls"):
+            self.assertEqual({entry["name"]: (entry["slot"], entry["server"]) for entry in shown}, self.places)
+        look = self.shown("top", "--count", "1")[0]
+        self.assertEqual({entry["name"] for entry in look["names"] if entry["holder"]}, set(self.names))
+        for process in processes:
+            process.send(signal.SIGTERM)
+            process.finish()
 
 
 class WithAPassword(CliTest):

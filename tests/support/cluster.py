@@ -31,9 +31,9 @@ def name_at(master):
 
 
 class Cluster:
-    def __init__(self, program):
+    def __init__(self, program, nodes=2 * MASTERS):
         self.nodes = [Launched(program, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0",
-                               "--cluster-require-full-coverage", "no") for _ in range(2 * MASTERS)]
+                               "--cluster-require-full-coverage", "no") for _ in range(nodes)]
         self.masters, replicas = self.nodes[:MASTERS], self.nodes[MASTERS:]
         for at, master in enumerate(self.masters):
             master.ask("CLUSTER", "SET-CONFIG-EPOCH", at + 1)
@@ -49,6 +49,9 @@ class Cluster:
 
     def knows_all(self, node):
         return "cluster_state:ok" in node.ask("CLUSTER", "INFO") and node.ask("CLUSTER", "NODES").count("connected") == len(self.nodes)
+
+    def url(self):
+        return f"redis-cluster://{self.address(self.nodes[0])}"
 
     def id_of(self, node):
         return node.ask("CLUSTER", "MYID")
@@ -91,10 +94,11 @@ class Cluster:
 def main():
     cluster = Cluster(os.environ.get("BELAY_TEST_SERVER", "redis-server"))
     commands = {"move": cluster.move, "kill": cluster.kill, "replace": cluster.replace}
-    print(f"redis-cluster://{cluster.address(cluster.nodes[0])}", *map(name_at, range(MASTERS)), flush=True)
+    print(cluster.url(), *map(name_at, range(MASTERS)), flush=True)
     for line in sys.stdin:
         command, name = line.split()
         print(commands[command](name), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
