@@ -248,12 +248,19 @@ void Claim::suspect(std::int64_t of, ServerTime until) {
   }
 }
 
-void Claim::on_node_down() {
-  refusal = Status();
-  held.in_question = true;
+// A server that serves the name from now on may lack what another one has granted, or still grants.
+void Claim::leave_range() {
   was_cut = true;
   for (Leaving& one : leaving) {
     one.given = 0;
+  }
+}
+
+void Claim::on_node_down() {
+  refusal = Status();
+  held.in_question = true;
+  leave_range();
+  for (Leaving& one : leaving) {
     one.again_at = one.looks_after ? one.again_at : kNever;
   }
 }

@@ -48,8 +48,8 @@ struct Claim {
   Asking asking;
   Held held;
   std::vector<Leaving> leaving;
-  // The connection broke since the epoch began, or since the message that granted it: the server's
-  // record may be older than what others were granted since.
+  // The connection broke, or the slot moved, since the epoch began, or since the message that
+  // granted it: the server's record may be older than what others were granted since.
   bool was_cut = false;
   // The latest passing error of the server.
   Status refusal;
@@ -103,6 +103,8 @@ struct Claim {
   void forget(const Leaving& done);
   [[nodiscard]] bool loss_is_untold() const;
   void suspect(std::int64_t of, ServerTime until);
+  // No fence follows the range that it has.
+  void leave_range();
   // What happens to the name is not heard from now on, and perhaps by another server.
   void on_node_down();
   // There is news that what it holds, or has been granted, may be gone.

@@ -555,6 +555,7 @@ void Engine::on_moved(const SlotSet& slots) {
   for (const auto& [name, claim] : ledger_.claims) {
     if (is_there(*claim)) {
       claim->asking.answered_at = {kNever};
+      claim->leave_range();
       static_cast<void>(claim->node());  // in use from now on
     }
   }

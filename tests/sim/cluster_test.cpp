@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/contract.h"
 #include "dialect/keys.h"
 #include "sim/process.h"
 #include "sim/standby.h"
@@ -558,6 +559,23 @@ TEST_P(Cluster, AsksTheReplacementOfAMasterThatHangs) {
   run_for(kTimeout);
   ASSERT_EQ(events_[1].size(), 2U);
   EXPECT_EQ(last(1).status.code, BELAY_TIMEOUT) << last(1).status.message;
+}
+
+// The old master may hand the name on, too, and both under the next fence of one range. Rule 21.
+TEST_P(Cluster, LeavesNoRangeToTheReplacementOfAMaster) {
+  Standby standby(world_);
+  standby.take_over(1, Standby::Fate::kYields, 0, 0);
+  const std::int64_t hold = held(name_);
+  const std::int64_t fence = last(0).fence;
+  world_.stop_server(0, 60 * kSecond);
+  standby.take_over(0, Standby::Fate::kStays, 0, 60 * kSecond);
+  acquire(1, {name_});
+  run_for(kTimeout);
+  release(0, hold);
+  run_for(kTimeout / 2);
+  ASSERT_EQ(events_[1].size(), 1U);
+  EXPECT_TRUE(last(1).status.ok()) << last(1).status.message;
+  EXPECT_GT(last(1).fence, fence + contract::kRange);
 }
 
 // A client starts with a map of old.

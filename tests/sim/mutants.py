@@ -487,6 +487,8 @@ MUTATIONS = [
              "const bool sound = (!node.echoes() || OFF(\"29-no-grant-is-believed-that-echoes\")) &&"),
     Mutation("29-whoever-is-dropped-is-told-to-look", "lib/scripts/queue.lua", "      tell_look(key, inbox, ts, entry, 0)\n",
              "      if not OFF('29-whoever-is-dropped-is-told-to-look') then tell_look(key, inbox, ts, entry, 0) end\n", 0),
+    Mutation("21-no-range-after-a-move", "lib/engine/engine.cpp", "      claim->leave_range();",
+             "      if (!OFF(\"21-no-range-after-a-move\")) { claim->leave_range(); }", 0),
     Mutation("30-operations-go-on-elsewhere", "lib/engine/engine.cpp", "  operations_.send_all(operations);",
              "  if (!OFF(\"30-operations-go-on-elsewhere\")) { operations_.send_all(operations); }", 0),
     Mutation("30-others-are-not-touched", "lib/engine/engine.cpp", "    if (&claim->node() == &node) {\n      claim->on_node_down();",
