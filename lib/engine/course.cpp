@@ -860,6 +860,9 @@ void Course::on_outdated_ask(const Flight& flight) {
     Claim& claim = *ref.claim;
     claim.suspect(ref.epoch, ServerTime());
     const bool over = claim.epoch != ref.epoch || claim.state == ClaimState::kIdle;
+    if (!over) {
+      claim.asking.before = static_cast<const Traces&>(claim.asking);  // no refusal undoes that
+    }
     if (over && claim.leaving_of(ref.epoch) == nullptr) {
       Leaving leaving;
       leaving.epoch = ref.epoch;

@@ -374,6 +374,24 @@ TEST_F(ACluster, FearsWhatAnyServerMayStillDo) {
   EXPECT_TRUE(core_.engine().idle());
 }
 
+// What has granted it there is not undone by what another server refuses.
+TEST_F(ACluster, IsInDoubtAboutTheGrantOfAServerThatHasLostTheSlot) {
+  connect();
+  ask_for(1, {"a"});
+  say(links_[0], "-" + moved(slot_of_a_, 1) + "\r\n");
+  from_ = 1;
+  remedy_of(moved(slot_of_a_, 0));  // which it was told by another call
+  links_[0].sent.clear();
+  ASSERT_EQ(links_[1].sent.size(), 1U);
+  say(links_[1], bulk(answer_of(words_of(links_[1].sent.back()), 4)));
+  ASSERT_FALSE(links_[0].sent.empty());
+  say(links_[0], "-TRYAGAIN later\r\n");
+  ASSERT_TRUE(core_.engine().cancel(1, now_).ok());
+  ASSERT_EQ(events_.events.size(), 1U);
+  EXPECT_EQ(events_.events.back().status.code, BELAY_CANCELLED);
+  EXPECT_GT(events_.events.back().status.in_doubt_until, now_);
+}
+
 // Acquired one by one and together, renewed, watched, released: each slot is asked apart, and where
 // it is.
 TEST_F(ACluster, IsAskedAboutOneSlotAtATime) {
