@@ -12,6 +12,15 @@ namespace {
 
 constexpr std::int64_t kLastPort = 65535;
 
+// Null means the sender's own. A node that is to announce a name and has none says "?", and its
+// address behind.
+std::string_view host_of(Reply master, const Endpoint& from) {
+  const std::string_view host = master.at(0).text();
+  const std::string_view ip =
+      host == "?" && master.size() > 3 ? master.at(3).text_of("ip") : std::string_view();
+  return host.empty() ? from.host : ip.empty() ? host : ip;
+}
+
 // None: it is no range. What else stands behind the master are its replicas.
 std::optional<SlotRange> read_range(Reply range, const Endpoint& from) {
   const bool is_range = range.size() >= 3 && range.at(0).is_integer() && range.at(1).is_integer() &&
@@ -26,11 +35,10 @@ std::optional<SlotRange> read_range(Reply range, const Endpoint& from) {
   if (first < 0 || first > last || last >= kSlots || port < 0 || port > kLastPort) {
     return std::nullopt;
   }
-  const std::string_view host = master.at(0).text();
-  return SlotRange{static_cast<std::uint16_t>(first),
-                   static_cast<std::uint16_t>(last),
-                   {host.empty() ? from.host : std::string(host), static_cast<std::uint16_t>(port),
-                    "", from.tls}};
+  return SlotRange{
+      static_cast<std::uint16_t>(first),
+      static_cast<std::uint16_t>(last),
+      {std::string(host_of(master, from)), static_cast<std::uint16_t>(port), "", from.tls}};
 }
 
 }  // namespace

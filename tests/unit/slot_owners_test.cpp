@@ -64,6 +64,25 @@ TEST(SlotMap, NamesTheMasterOfEachRange) {
   });
 }
 
+// As of a cluster that announces host names, one of whose nodes has none.
+TEST(SlotMap, TakesTheAddressWhereNoHostNameIsKnown) {
+  const auto unnamed = [](const std::string& more) {
+    return map_of({"*3\r\n" + number(0) + number(16383) + "*4\r\n" + bulk("?") + number(7000) +
+                   bulk("id") + "%1\r\n" + bulk(more) + bulk("10.0.0.4")});
+  };
+  with_reply(unnamed("ip"), [](Reply reply) {
+    const auto map = read_slot_map(reply, Endpoint());
+    ASSERT_TRUE(map.has_value());
+    ASSERT_EQ(map->size(), 1U);
+    EXPECT_EQ(map->front().master.display(), "10.0.0.4:7000");
+  });
+  with_reply(unnamed("other"), [](Reply reply) {
+    const auto map = read_slot_map(reply, Endpoint());
+    ASSERT_TRUE(map.has_value());
+    EXPECT_TRUE(map->empty());
+  });
+}
+
 TEST(SlotMap, IsNothingElse) {
   for (const std::string& wrong :
        {std::string("+OK\r\n"), bulk("map"), map_of({number(1)}), map_of({range(5, 4, "a", 1)}),
@@ -205,7 +224,7 @@ TEST_F(SlotOwnersTest, SaysWhoHasNotAnswered) {
   core_.on_timer(now_);
   cut("s2:6379");
   EXPECT_EQ(core_.router().node_of(0).trouble().message,
-            "none of the 2 hosts shows us a cluster: s1:6379 is cut; s2:6379 is cut");
+            "none of the 2 hosts lets us into a cluster: s1:6379 is cut; s2:6379 is cut");
 }
 
 TEST_F(SlotOwnersTest, TellsWhatIsNoClusterFromOne) {
