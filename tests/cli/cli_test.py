@@ -880,6 +880,11 @@ class InACluster(CliTest):
             self.assertEqual({entry["name"]: (entry["slot"], entry["server"]) for entry in shown}, self.places)
         look = self.shown("top", "--count", "1")[0]
         self.assertEqual({entry["name"] for entry in look["names"] if entry["holder"]}, set(self.names))
+        self.cluster.begin_move(name)
+        look = self.shown("top", "--count", "1", "--request-timeout", "1")[0]
+        self.assertEqual({entry["name"] for entry in look["names"]}, set(self.names) - {name})
+        self.assertIn(f"1 name could not be read, such as '{name}': ", look["error"])
+        self.cluster.move(name)
         for process in processes:
             process.send(signal.SIGTERM)
             process.finish()

@@ -67,12 +67,17 @@ class Cluster:
                 return next(node for node in self.nodes if node.port == port)
         return None
 
-    def move(self, name):
+    def begin_move(self, name):
+        """The slot of a name to the next master; answers where it is from and where it goes."""
         slot, source = slot_of(name), self.master_of(name)
         running = [node for node in self.masters if node.pid != 0]
         target = running[(running.index(source) + 1) % len(running)]
         target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", self.id_of(source))
         source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", self.id_of(target))
+        return source, target
+
+    def move(self, name):
+        slot, (source, target) = slot_of(name), self.begin_move(name)
         while keys := source.ask("CLUSTER", "GETKEYSINSLOT", slot, 100):
             for key in keys:
                 source.ask("MIGRATE", "127.0.0.1", target.port, key, 0, 5000)

@@ -56,10 +56,11 @@ void Look::finish() {
   const std::vector<Uninspected> failures = inspector_->failures();
   std::vector<Entry> entries = inspector_->take_entries();
   inspector_.reset();
+  // Some names may be at a master that is down, or in a slot that is moving.
   const auto cut_off =
       std::find_if(failures.begin(), failures.end(),
                    [](const Uninspected& failure) { return failure.status == BELAY_UNAVAILABLE; });
-  if (cut_off != failures.end()) {
+  if (cut_off != failures.end() && entries.empty()) {
     fail(cut_off->status, cut_off->message);
     return;
   }
