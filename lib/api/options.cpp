@@ -86,7 +86,9 @@ std::string take_parameter(std::string_view name, const std::string& value, Conf
     // Anything may stand here by mistake, but a password hardly looks like an option.
     const bool plain = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
     return "there is no parameter" + (plain && !name.empty() ? " " + std::string(name) : "") +
-           (name == "db" ? ": the database stands after the host, as in redis://host/1" : "");
+           (name == "db" ? ": the database stands after the host, as in redis://host/1 (a cluster "
+                           "has only 0)"
+                         : "");
   }
   if (option->type == belay::OptionType::kServer || option->type == belay::OptionType::kSecret) {
     return std::string(name) + " is no parameter: " + instead_of(*option);

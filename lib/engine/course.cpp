@@ -228,7 +228,7 @@ void Course::on_acquire_reply(const Flight& flight, Reply reply, Micros sent) {
     if (answers) {
       on_acquire_answer(asked, *flight.node, (*answers)[i], sent);
     } else if (current && claim.state == ClaimState::kAsking) {
-      on_acquire_error(claim, error_words(reply));
+      on_acquire_error(claim, *flight.node, error_words(reply));
     } else if (!current) {
       Departures::on_ask_refused(claim, asked.epoch, reply);
     }
@@ -292,17 +292,19 @@ void Course::on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireA
 }
 
 // An error, or a reply that is none of the script's.
-void Course::on_acquire_error(Claim& claim, std::string_view words) {
+void Course::on_acquire_error(Claim& claim, const Node& from, std::string_view words) {
   const ServerError error = ledger_.router.judge(words);
-  claim.refusal = {error.status, claim.node().display() + " refused to acquire '" +
-                                     claim.resource.name + "': " + claim.node().explained(words)};
+  claim.refusal = {error.status, from.display() + " refused to acquire '" + claim.resource.name +
+                                     "': " + from.explained(words)};
   if (error.remedy != Remedy::kGiveUp) {
     static_cast<Traces&>(claim.asking) = claim.asking.before;
   }
-  if (error.remedy == Remedy::kWait && !error.moving) {
-    ledger_.router.on_refusal(
-        claim.node().display() + " takes no locks for now: " + claim.node().explained(words),
-        ledger_.now);
+  if (error.remedy == Remedy::kWait) {
+    const std::string for_now = error.moving
+                                    ? " does not grant '" + claim.resource.name + "' for now: "
+                                    : std::string(" takes no locks for now: ");
+    ledger_.router.on_refusal(from.display() + for_now + from.explained(words), error.moving,
+                              ledger_.now);
   }
   if (error.remedy == Remedy::kAskAgain) {
     ask(claim);
@@ -918,9 +920,9 @@ void Course::check_holds(Claim& claim) {
     check_hold(*hold);
   }
   if (ledger_.now >= claim.held.deadline) {
+    const Status& why = claim.refusal.ok() ? claim.node().trouble() : claim.refusal;
     lose(claim, BELAY_REASON_NOT_RENEWED,
-         "its lease ended without a renewal" +
-             (claim.refusal.ok() ? "" : ": " + claim.refusal.message));
+         "its lease ended without a renewal" + (why.ok() ? "" : ": " + why.message));
     return;
   }
   if (claim.held.awaits_reply) {

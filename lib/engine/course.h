@@ -70,7 +70,7 @@ class Course {
   void on_acquire_reply(const Flight& flight, Reply reply, Micros sent);
   void on_acquire_answer(const ClaimRef& asked, Node& node, const AcquireAnswer& answer,
                          Micros sent);
-  void on_acquire_error(Claim& claim, std::string_view words);
+  void on_acquire_error(Claim& claim, const Node& from, std::string_view words);
   void on_verdict(const Verdict& verdict);
   // After the departures have read the answer to a leave.
   void on_left(Claim& claim);

@@ -403,8 +403,7 @@ void Engine::time_out(Pending& pending) {
     if (pending.kind == PendingKind::kDowngrade) {  // it rides on renewals
       pending.trouble = ledger_.hold(pending.hold)->claim->refusal;
     }
-    const char* const what =
-        pending.answered_in_part ? "the end of the answer did not come" : "no answer";
+    const char* const what = pending.answered_in_part ? "only a part of the answer" : "no answer";
     status = pending.trouble.ok() ? outcomes_.unavailable(ledger_.node_for(pending), what,
                                                           pending.reach_by - pending.since)
                                   : pending.trouble;

@@ -269,7 +269,7 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
     } else if (current && late) {
       claim.held.renew_at = ledger_.now;
     } else if (current) {
-      verdict = on_error(renewed, error_words(reply), flight.renewed.size() == 1);
+      verdict = on_error(renewed, *flight.node, error_words(reply), flight.renewed.size() == 1);
     }
     verdict.claim = &claim;
     verdicts.push_back(std::move(verdict));
@@ -278,11 +278,11 @@ std::vector<Verdict> Watchdog::on_reply(const Flight& flight, Reply reply, Micro
 }
 
 // `alone`: the command was about this claim only.
-Verdict Watchdog::on_error(const Renewed& renewed, std::string_view words, bool alone) {
+Verdict Watchdog::on_error(const Renewed& renewed, const Node& from, std::string_view words,
+                           bool alone) {
   Claim& claim = *renewed.claim;
   const ServerError error = ledger_.router.judge(words);
-  claim.refusal = {error.status, claim.node().display() +
-                                     " refused to renew it: " + claim.node().explained(words)};
+  claim.refusal = {error.status, from.display() + " refused to renew it: " + from.explained(words)};
   if (error.status == BELAY_WRONG_TYPE && alone) {
     return lost(claim, BELAY_REASON_GONE, claim.refusal.message);
   }
@@ -319,7 +319,7 @@ Verdict Watchdog::judge(const Renewed& renewed, const RenewAnswer& answer, Micro
   }
   if (answer.code != RenewCode::kOk) {
     return lost(claim, claim.held.broken_by.empty() ? BELAY_REASON_GONE : BELAY_REASON_BROKEN,
-                claim.held.broken_by.empty() ? "the server does not know it any more"
+                claim.held.broken_by.empty() ? claim.node().display() + " does not know it any more"
                                              : "it was broken by " + claim.held.broken_by);
   }
   if (renewed.args.group == claim.held.share_with) {  // else what was refused is still wanted

@@ -95,7 +95,7 @@ class Watchdog {
                                    Micros sent) const;
   void note_seat(const Renewed& renewed, const Verdict& verdict, ServerTime server_time) const;
   void hear_of_others(Claim& claim, bool wait) const;
-  Verdict on_error(const Renewed& renewed, std::string_view words, bool alone);
+  Verdict on_error(const Renewed& renewed, const Node& from, std::string_view words, bool alone);
 
   const Dialect& dialect_;
   Timing& timing_;

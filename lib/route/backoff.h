@@ -13,11 +13,12 @@ class Backoff {
  public:
   static constexpr Micros kLongest = 2 * kSecond;
 
-  explicit Backoff(std::uint64_t seed) : random_(seed) {}
+  explicit Backoff(std::uint64_t seed, Micros longest = kLongest)
+      : random_(seed), longest_(longest) {}
 
   // Full jitter (Brooker 2015): anything up to a delay that doubles.
   Micros next() {
-    const Micros ceiling = std::min(kLongest, kFirst << std::min(failures_, kDoublings));
+    const Micros ceiling = std::min(longest_, kFirst << std::min(failures_, kDoublings));
     ++failures_;
     return random_.between(kMillisecond, ceiling);
   }
@@ -29,6 +30,7 @@ class Backoff {
   static constexpr int kDoublings = 8;  // 10 ms doubled eight times is beyond the longest
 
   Random random_;
+  Micros longest_;
   int failures_ = 0;
 };
 

@@ -247,6 +247,25 @@ Heard Connection::hear(Reply reply, Micros now) {
   return reply.is_push() ? on_push(reply) : on_reply(reply, now);
 }
 
+// What answers a command: a script's reply without the mark of its call. Nothing: it answers
+// another one.
+std::optional<Reply> Connection::answer_in(Reply whole, const Sent& sent) {
+  if (whole.is_error()) {
+    return whole;
+  }
+  if (sent.script == nullptr) {
+    return can_answer(sent.step, whole) ? std::make_optional(whole) : std::nullopt;
+  }
+  std::optional<Reply> marked = whole.without(sent.mark);
+  if (!marked && sent.mark.size() > contract::kMarkSize) {
+    marked = whole.without(sent.mark + "!");
+    if (marked) {
+      warn_of_unchecked_rights();
+    }
+  }
+  return marked;
+}
+
 Heard Connection::on_reply(Reply whole, Micros now) {
   while (!whole.is_error() && !in_flight_.empty() &&
          in_flight_.front().step == Step::kStopListening) {
@@ -258,24 +277,12 @@ Heard Connection::on_reply(Reply whole, Micros now) {
   answered_at_ = now;
   const Sent sent = std::move(in_flight_.front());
   in_flight_.pop_front();
-  Reply reply = whole;
-  if (sent.script != nullptr && !whole.is_error()) {
-    std::optional<Reply> marked = whole.without(sent.mark);
-    if (!marked && sent.mark.size() > contract::kMarkSize) {
-      marked = whole.without(sent.mark + "!");
-      if (marked) {
-        warn_of_unchecked_rights();
-      }
-    }
-    if (!marked) {
-      return refuse();
-    }
-    reply = *marked;
-  } else if (!whole.is_error() && !can_answer(sent.step, whole)) {
+  const std::optional<Reply> reply = answer_in(whole, sent);
+  if (!reply) {
     return refuse();
   }
   Heard heard =
-      sent.step < Step::kCommand ? on_greeting(sent.step, reply) : on_command_reply(sent, reply);
+      sent.step < Step::kCommand ? on_greeting(sent.step, *reply) : on_command_reply(sent, *reply);
   heard.sent = sent.at;
   return heard;
 }
@@ -355,8 +362,10 @@ Status Connection::check_kind(Reply hello) {
   }
   const bool of_cluster = deployment_ == Deployment::kCluster;
   if (mode == "cluster" && !of_cluster) {
+    const bool is_path = !link_.endpoint().path.empty();
     return {BELAY_UNSUPPORTED_SERVER, where + " is a node of a cluster: its URL is " +
-                                          link_.endpoint().scheme() + "-cluster://" + where};
+                                          link_.endpoint().scheme() + "-cluster://" +
+                                          (is_path ? "host:port" : where)};
   }
   if (of_cluster && !mode.empty() && mode != "cluster") {
     return {BELAY_UNSUPPORTED_SERVER, where + " is no node of a cluster: its URL is " +

@@ -130,6 +130,7 @@ class Connection {
   void write(Step step, const std::vector<std::string_view>& argv, Micros now,
              std::uint64_t id = 0);
   static bool can_answer(Step step, Reply reply);
+  std::optional<Reply> answer_in(Reply whole, const Sent& sent);
   Heard on_reply(Reply whole, Micros now);
   Heard on_push(Reply push);
   Heard on_not_listening(std::uint16_t slot, std::string_view error);

@@ -23,7 +23,7 @@ Node::Node(const Config& config, Deployment deployment, Inbox inbox, std::uint64
       backoff_(seed),
       links_(std::move(links)),
       link_(links_.front()),
-      discovery_(links_.size(), deployment == Deployment::kCluster ? "shows us a cluster"
+      discovery_(links_.size(), deployment == Deployment::kCluster ? "lets us into a cluster"
                                                                    : "is a master for us") {}
 
 void Node::start(NodeEvents& events, Micros now) {

@@ -10,6 +10,7 @@ namespace belay {
 namespace {
 
 constexpr Micros kTellRefusal = 60 * kSecond;
+constexpr Micros kMovesForLong = kSecond;
 constexpr Micros kStopListening = 60 * kSecond;
 
 }  // namespace
@@ -185,8 +186,11 @@ std::optional<std::uint16_t> Router::begin_reply(std::string_view error, const N
   if (redirect->moved) {
     const auto verdict = owners_->on_moved(redirect->slot, *redirect->to, from, now);
     follows_ = verdict != SlotOwners::Verdict::kCircles;
-    return verdict == SlotOwners::Verdict::kNews ? std::make_optional(redirect->slot)
-                                                 : std::nullopt;
+    if (verdict != SlotOwners::Verdict::kNews) {
+      return std::nullopt;
+    }
+    tell_of_moves(SlotSet().set(redirect->slot));
+    return redirect->slot;
   }
   Node& to = servers_.node_in(*redirect->to);
   follows_ = to.up() && to.clock().known(now);
@@ -199,6 +203,32 @@ std::optional<std::uint16_t> Router::begin_reply(std::string_view error, const N
   return std::nullopt;
 }
 
+SlotSet Router::on_slots(const std::vector<SlotRange>& map, const Node& from, Micros now) {
+  const bool knew_any = owners_ && owners_->knows_any();
+  const SlotSet moved = owners_ ? owners_->on_map(map, from, now) : SlotSet();
+  if (knew_any) {
+    tell_of_moves(moved);
+  }
+  return moved;
+}
+
+// One line, however many have moved: a failover moves thousands, to one server.
+void Router::tell_of_moves(const SlotSet& moved) {
+  if (moved.none() || !log_.enabled(BELAY_LOG_INFO)) {
+    return;
+  }
+  std::uint16_t first = 0;
+  while (!moved[first]) {
+    ++first;
+  }
+  const std::string where = owners_->of(first).endpoints.front().display();
+  log_.write(BELAY_LOG_INFO, moved.count() == 1
+                                 ? "slot " + std::to_string(first) + " is at " + where + " now"
+                                 : std::to_string(moved.count()) +
+                                       " slots are at other servers now, such as slot " +
+                                       std::to_string(first) + " at " + where);
+}
+
 void Router::end_reply() {
   follows_ = false;
   if (detour_) {
@@ -207,7 +237,14 @@ void Router::end_reply() {
   }
 }
 
-void Router::on_refusal(const std::string& words, Micros now) {
+void Router::on_refusal(const std::string& words, bool moving, Micros now) {
+  if (moving) {
+    moving_since_ = now - moving_at_ > kMovesForLong ? now : moving_since_;
+    moving_at_ = now;
+    if (now - moving_since_ < kMovesForLong) {
+      return;
+    }
+  }
   if (now >= tell_refusal_at_ && log_.enabled(BELAY_LOG_WARNING)) {
     tell_refusal_at_ = now + kTellRefusal;
     log_.write(BELAY_LOG_WARNING, kOfRefusal + words);

@@ -86,9 +86,7 @@ class Router {
 
   // A node of a cluster has said who has which slots. Gives those that are elsewhere than was
   // known.
-  SlotSet on_slots(const std::vector<SlotRange>& map, const Node& from, Micros now) {
-    return owners_ ? owners_->on_map(map, from, now) : SlotSet();
-  }
+  SlotSet on_slots(const std::vector<SlotRange>& map, const Node& from, Micros now);
 
   // The same for an answer that says nothing of the present: the command goes once more.
   void begin_outdated_reply() { follows_ = true; }
@@ -96,8 +94,9 @@ class Router {
   void end_reply();
 
   // A server takes no locks for now, as these words say: told once a minute at most, as others may
-  // be answered meanwhile, and the words may differ from script to script.
-  void on_refusal(const std::string& words, Micros now);
+  // be answered meanwhile, and the words may differ from script to script. Because a slot is
+  // moving: told if that lasts.
+  void on_refusal(const std::string& words, bool moving, Micros now);
 
   // What an error means: what sends us elsewhere is followed, if that can be.
   [[nodiscard]] ServerError judge(std::string_view error) const;
@@ -115,6 +114,7 @@ class Router {
 
   [[nodiscard]] Micros idle_at(const Server& server) const;
   void follow_sentinels(Micros now);
+  void tell_of_moves(const SlotSet& moved);
   Server& server_of(std::uint16_t slot);
   std::optional<Redirect> read(std::string_view error, const Node& from);
 
@@ -128,6 +128,8 @@ class Router {
   std::optional<SlotOwners> owners_;  // of a cluster
   std::optional<Sentinels> sentinels_;
   Micros tell_refusal_at_ = 0;
+  Micros moving_since_ = 0;           // a slot that is asked about
+  Micros moving_at_ = -10 * kSecond;  // at last; none has yet
   Micros stop_listening_at_ = 0;
   // While an error reply is dealt with.
   bool follows_ = false;

@@ -63,7 +63,7 @@ std::string explained(std::string_view words, const Credentials& us) {
   const bool moves = words.starts_with("TRYAGAIN") || words.starts_with("ASK ");
   return us.masked(words) +
          (about_user ? " (user '" + (us.user.empty() ? "default" : us.user) + "')" : "") +
-         (moves ? " (its slot moves to another server)" : "");
+         (moves ? " (its slot is moving to another server)" : "");
 }
 
 std::string_view error_words(Reply reply) {

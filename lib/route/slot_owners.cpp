@@ -18,12 +18,14 @@ constexpr Micros kOut = kSecond;
 // MOVED tells of what has changed; the map of what has changed and was not used.
 constexpr Micros kAskEvery = 60 * kSecond;
 constexpr Micros kLeastPause = 50 * kMillisecond;
+// What a failover takes beyond the cluster's own time counts against the leases there.
+constexpr Micros kLongestPause = kSecond;
 
 }  // namespace
 
 SlotOwners::SlotOwners(const Topology& topology, const AddressMap& addresses, Servers& servers,
                        std::uint64_t seed)
-    : addresses_(addresses), servers_(servers), backoff_(seed) {
+    : addresses_(addresses), servers_(servers), backoff_(seed, kLongestPause) {
   std::vector<Server*> all;
   for (Server& server : servers_.all()) {
     server.is_entrance = topology.has_entrance;

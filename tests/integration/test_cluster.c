@@ -369,7 +369,7 @@ static void test_new_names_meanwhile(Server* server) {
   name_beside(wanted.name, other);
   belay_event* why = NULL;
   REFUSED(BELAY_UNAVAILABLE, belay_lock(wanted.holder, other, -1, 500, &why));
-  CHECK_TEXT("its slot moves to another server", belay_event_message(why));
+  CHECK_TEXT("its slot is moving to another server", belay_event_message(why));
   belay_event_free(why);
   CHECK_STATUS(BELAY_OK, SUBMIT(wanted.holder, 2, -1, .name = other));
   STAYS(300, next_but_of_holds(wanted.holder, 0) == NULL);

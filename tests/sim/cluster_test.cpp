@@ -353,7 +353,7 @@ TEST_P(Cluster, KeepsWhatIsToBeSharedWhileItsSlotMoves) {
   run_for(4 * kLease);
   ASSERT_EQ(events_[0].size(), 2U);
   EXPECT_EQ(last(0).status.code, BELAY_UNAVAILABLE);
-  EXPECT_NE(last(0).status.message.find("moves to another server"), std::string::npos)
+  EXPECT_NE(last(0).status.message.find("is moving to another server"), std::string::npos)
       << last(0).status.message;
   world_.end_move(slot());
   run_for(kLease);
@@ -375,7 +375,7 @@ TEST_P(Cluster, IsUnavailableForNewHoldersWhileASlotMoves) {
   run_for(400 * kMillisecond);
   ASSERT_EQ(events_[1].size(), 1U);
   EXPECT_EQ(last(1).status.code, BELAY_UNAVAILABLE);
-  EXPECT_NE(last(1).status.message.find("moves to another server"), std::string::npos)
+  EXPECT_NE(last(1).status.message.find("is moving to another server"), std::string::npos)
       << last(1).status.message;
   acquire(1, {name_}, 5 * kSecond);
   run_for(300 * kMillisecond);

@@ -81,7 +81,7 @@ class CourseAlone : public EngineParts {
   void refuse(std::string_view words) {
     const Flight flight = landed();
     claim().asking.out = false;
-    course_.on_acquire_error(claim(), words);
+    course_.on_acquire_error(claim(), claim().node(), words);
     course_.reconcile(claim());
   }
 

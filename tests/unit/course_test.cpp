@@ -105,7 +105,8 @@ TEST_F(CourseAlone, EndsWithAnErrorThatStays) {
   acquire(1);
   calls();
   const Flight flight = landed();
-  course_.on_acquire_error(claim(), "NOPERM no permissions to run the 'eval' command");
+  course_.on_acquire_error(claim(), claim().node(),
+                           "NOPERM no permissions to run the 'eval' command");
   course_.reconcile(claim());
   EXPECT_EQ(last().status.code, BELAY_NOT_PERMITTED);
   EXPECT_NE(last().status.message.find("refused to acquire 'a'"), std::string::npos);

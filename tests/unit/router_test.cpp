@@ -71,20 +71,51 @@ class RouterAlone : public testing::TestWithParam<bool> {
 
 INSTANTIATE_TEST_SUITE_P(, RouterAlone, testing::Bool());
 
-TEST_P(RouterAlone, TellsOnceAMinuteThatAServerTakesNoLocks) {
-  Words told;
-  Log log(
-      BELAY_LOG_NONE, [] {}, BELAY_LOG_WARNING,
-      [&told](std::int32_t, const std::string& words) { told.push_back(words); });
-  Router router(
-      config_, topology(), [this](const Endpoint& endpoint) { return dial(endpoint); },
-      Inbox{"in", "box"}, 1, log);
-  router.on_refusal("NOREPLICAS at line 1", now_);
-  router.on_refusal("NOREPLICAS at line 2", now_ + 50 * kMillisecond);
-  router.on_refusal("NOREPLICAS at line 1", now_ + 59 * kSecond);
-  EXPECT_EQ(told, (Words{"refused: NOREPLICAS at line 1"}));
-  router.on_refusal("NOREPLICAS at line 2", now_ + 60 * kSecond);
-  EXPECT_EQ(told.size(), 2U);
+// What a router logs.
+class RouterTells : public RouterAlone {
+ protected:
+  Words told_;
+  Log telling_{BELAY_LOG_NONE, [] {}, BELAY_LOG_INFO,
+               [this](std::int32_t, const std::string& words) { told_.push_back(words); }};
+  Router router_{config_,
+                 topology(),
+                 [this](const Endpoint& endpoint) { return dial(endpoint); },
+                 Inbox{"in", "box"},
+                 1,
+                 telling_};
+};
+
+INSTANTIATE_TEST_SUITE_P(, RouterTells, testing::Bool());
+
+TEST_P(RouterTells, OnceAMinuteThatAServerTakesNoLocks) {
+  router_.on_refusal("NOREPLICAS at line 1", false, now_);
+  router_.on_refusal("NOREPLICAS at line 2", false, now_ + 50 * kMillisecond);
+  router_.on_refusal("NOREPLICAS at line 1", false, now_ + 59 * kSecond);
+  EXPECT_EQ(told_, (Words{"refused: NOREPLICAS at line 1"}));
+  router_.on_refusal("NOREPLICAS at line 2", false, now_ + 60 * kSecond);
+  EXPECT_EQ(told_.size(), 2U);
+}
+
+TEST_P(RouterTells, OfASlotThatMovesForMoreThanASecond) {
+  const Micros other_move = now_ + 10 * kSecond;
+  router_.on_refusal("TRYAGAIN", true, now_);
+  router_.on_refusal("TRYAGAIN", true, now_ + 900 * kMillisecond);
+  router_.on_refusal("TRYAGAIN", true, other_move);
+  router_.on_refusal("TRYAGAIN", true, other_move + 900 * kMillisecond);
+  EXPECT_EQ(told_, Words());
+  router_.on_refusal("TRYAGAIN", true, other_move + kSecond);
+  EXPECT_EQ(told_, Words{"refused: TRYAGAIN"});
+}
+
+TEST_P(RouterTells, WhereSlotsOfAClusterAre) {
+  const Node& teller = router_.node_of(6);
+  router_.on_slots({{6, 6, at(7001)}}, teller, now_);
+  router_.on_slots({{6, 6, at(7001)}}, teller, now_);
+  router_.on_slots({{9, 9, at(7002)}, {12, 12, at(7001)}}, teller, now_);
+  EXPECT_EQ(told_, GetParam() ? (Words{"slot 6 is at 127.0.0.1:7001 now",
+                                       "2 slots are at other servers now, such as slot 9 at "
+                                       "127.0.0.1:7002"})
+                              : Words());
 }
 
 TEST_P(RouterAlone, FindsTheServerAndTheGroupOfASlot) {
