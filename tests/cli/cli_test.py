@@ -859,25 +859,30 @@ class InACluster(CliTest):
     def setUpClass(cls):
         cls.cluster = Cluster(os.environ.get("BELAY_TEST_SERVER", "redis-server"), MASTERS)
         cls.names = [name_at(master) for master in range(MASTERS)]
-        cls.places = {name: (slot_of(name), cls.cluster.address(node)) for name, node in zip(cls.names, cls.cluster.masters)}
 
     @classmethod
     def tearDownClass(cls):
         for node in cls.cluster.nodes:
             node.stop()
 
+    def setUp(self):
+        super().setUp()
+        for name in self.names:  # an earlier try may have left its holder
+            self.belay("break", name, url=self.cluster.url())
+
     def shown(self, *command):
         return parse_lines(self.belay(*command, "--json", url=self.cluster.url())[1])
 
     def test_inspect_ls_and_top_show_all_names_and_where_they_are(self):
-        name, (slot, server) = next(iter(self.places.items()))
-        place = f"slot {slot} at {server}"
+        places = {name: (slot_of(name), self.cluster.address(self.cluster.master_of(name))) for name in self.names}
+        name = self.names[0]
+        place = "slot {} at {}".format(*places[name])
         self.assertEqual(self.belay("inspect", name, url=self.cluster.url()), (0, f"{name}: free, {place}\n", ""))
         processes = [self.start("run", name, "--", "sleep", "1000", url=self.cluster.url()) for name in self.names]
         eventually(lambda: all(self.shown("inspect", name)[0]["held"] for name in self.names), "all are held")
         self.assertIn(f"name:    {name}\nplace:   {place}\nholder:  ", self.belay("inspect", name, url=self.cluster.url())[1])
         for shown in [self.shown("inspect", name)[0] for name in self.names], self.shown("ls"):
-            self.assertEqual({entry["name"]: (entry["slot"], entry["server"]) for entry in shown}, self.places)
+            self.assertEqual({entry["name"]: (entry["slot"], entry["server"]) for entry in shown}, places)
         look = self.shown("top", "--count", "1")[0]
         self.assertEqual({entry["name"] for entry in look["names"] if entry["holder"]}, set(self.names))
         self.cluster.begin_move(name)
@@ -888,6 +893,15 @@ class InACluster(CliTest):
         for process in processes:
             process.send(signal.SIGTERM)
             process.finish()
+
+    def test_run_says_that_it_waits_for_a_slot_that_is_moving(self):
+        name = self.names[1]
+        self.cluster.begin_move(name)
+        process = self.start("run", name, "--", "true", url=self.cluster.url())
+        said = process.process.stderr.readline().decode()
+        self.assertRegex(said, rf"^belay: \S+ does not grant '{name}' for now: [A-Z].* \(its slot is moving to another server\); waiting until it does\n$")
+        self.cluster.move(name)
+        self.assertEqual(process.finish(), (0, "", ""))
 
 
 class WithAPassword(CliTest):
